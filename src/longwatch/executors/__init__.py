@@ -1,0 +1,1 @@
+"""Executors run the programs of steps. One contract suite for all of them."""

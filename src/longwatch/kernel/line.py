@@ -1,0 +1,182 @@
+"""What an application gives the kernel: a *line* of work.
+
+A line is its typed state, a pure `decide`, a pure `apply`, and `job`, which says how a step is run. The kernel owns
+everything else: durability, processes, requests, back-off, recovery. An outcome is what happened; the state is what
+is stored; the two are different types on purpose.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+
+import msgspec
+
+from longwatch.kernel.errors import FailureClass
+from longwatch.kernel.instant import Instant
+from longwatch.kernel.limits import Limits
+from longwatch.kernel.timing import Span
+
+
+class Recovery(StrEnum):
+    """What to do with a step whose intent is durable and whose outcome is not (specification K6)."""
+
+    RERUN = "rerun"
+    """Idempotent: end what is left of it, run it again."""
+    RESUME = "resume"
+    """It checkpoints itself: end what is left of it, run it again and it goes on."""
+    ADOPT = "adopt"
+    """It may still run: wait for it, never start a second. If it is dead the line is told that it is lost."""
+    CONFIRM = "confirm"
+    """End what is left of it, then ask the outside world what happened."""
+    RECONCILE = "reconcile"
+    """Unknown effect: stop until a person has looked."""
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One piece of work with effects. Applications derive their own tagged types from it."""
+
+    id: str
+    """Path-safe, never used twice in a watch."""
+    recovery: Recovery
+    exclusive: frozenset[str] = frozenset()
+    """Resources that only one step may hold: `accelerator`, `repository`."""
+
+    @property
+    def title(self) -> str:
+        """What a person reads in a list."""
+        return self.id
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """A failure with its class (specification K25). The message ends with the log's path and last lines."""
+
+    kind: FailureClass
+    message: str
+    retry_after_s: float | None = None
+    log: str | None = None
+
+
+class Succeeded(msgspec.Struct, frozen=True, tag="succeeded"):
+    """The step ended as it should; `evidence` is the application's own type, encoded as JSON."""
+
+    evidence: msgspec.Raw
+
+
+class Failed(msgspec.Struct, frozen=True, tag="failed"):
+    """The step could not do its work."""
+
+    failure: Failure
+    evidence: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class Stopped(msgspec.Struct, frozen=True, tag="stopped"):
+    """A person's pause or stop ended it in good order. Nothing is counted against it."""
+
+    what: str = ""
+
+
+class Lost(msgspec.Struct, frozen=True, tag="lost"):
+    """It is dead and left no outcome: killed from outside, or the machine went down."""
+
+    what: str
+
+
+Outcome = Succeeded | Failed | Stopped | Lost
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What a step's program leaves behind as its last act: one file, written atomically."""
+
+    step: str
+    outcome: Outcome
+    spans: tuple[Span, ...] = ()
+    events: tuple["Note", ...] = ()
+
+
+class Note(msgspec.Struct, frozen=True):
+    """A line for the event log: a kind (`check.failed`) and a sentence, with data for machines."""
+
+    kind: str
+    text: str
+    data: Mapping[str, str | int | float | bool | None] = {}
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """A sign of life from a running step. Never proof of ownership, never evidence."""
+
+    phase: str
+    text: str = ""
+    done: int | None = None
+    total: int | None = None
+    idle_s: float = 0.0
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """How an executor runs a step: a program of ours that reads the step and leaves a `Report`."""
+
+    argv: tuple[str, ...]
+    cwd: Path
+    limits: Limits
+    environment: Mapping[str, str] = {}
+
+
+class Start(msgspec.Struct, frozen=True):
+    """Begin these steps, as far as capacity allows."""
+
+    steps: tuple[Step, ...]
+
+
+class Wait(msgspec.Struct, frozen=True):
+    """Nothing to begin now. With `delay_s`, decide again after that time; without, when a running step ends."""
+
+    reason: str
+    delay_s: float | None = None
+
+
+class Verdict(StrEnum):
+    """How a line ends a run."""
+
+    COMPLETE = "complete"
+    BLOCKED = "blocked"
+    NEEDS_RECONCILE = "needs_reconcile"
+    EXHAUSTED = "exhausted"
+
+
+class Finish(msgspec.Struct, frozen=True):
+    """Nothing will begin until a person or a request changes something."""
+
+    verdict: Verdict
+    reason: str
+
+
+Decision = Start | Wait | Finish
+
+S = TypeVar("S", bound=msgspec.Struct)
+T_contra = TypeVar("T_contra", bound=Step, contravariant=True)
+
+
+class Line(Protocol, Generic[S, T_contra]):
+    """An application, as the kernel sees it."""
+
+    state_type: type[S]
+    step_type: object
+    """The step type, or the union of them: what msgspec decodes."""
+
+    def begin(self) -> S:
+        """Return the state of a new watch."""
+
+    def decide(self, state: S, running: Mapping[str, T_contra], now: Instant) -> Decision:
+        """Pure: what to do next."""
+
+    def apply(self, state: S, step: T_contra, outcome: Outcome, now: Instant) -> tuple[S, tuple[Note, ...]]:
+        """Pure: the state after an outcome, and what to write in the log about it."""
+
+    def accept(self, state: S) -> S:
+        """Pure: the state after a person looked and said `resume --accept`."""
+
+    def job(self, step: T_contra, *, confirm: bool) -> Job:
+        """How to run a step, or (with `confirm`) how to ask the outside world what became of it."""
+
+    def summary(self, state: S) -> tuple[tuple[str, str], ...]:
+        """Return rows for a person's `status`, most important first."""

@@ -1,0 +1,52 @@
+"""The part of `longwatch.toml` that every kind of watch shares. Names are the keys of the file; units stand in them."""
+
+import msgspec
+
+
+class Backoff(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[backoff]`: how long the watch waits after failures (specification K27)."""
+
+    first_s: float = 30.0
+    max_s: float = 900.0
+    max_faults: int = 6
+    """So many faults in a row block the watch."""
+    park_for_quota: bool = False
+    """Wait for a usage limit's reset; otherwise a quota failure stops the watch."""
+    max_park_s: float = 86_400.0
+    """All parking together."""
+
+
+class Host(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[host]`: what the machine keeps for itself, and other programs to keep out of the way of."""
+
+    free_disk_bytes: int = 1024**3
+    """Below this no new work starts (specification K8)."""
+    logs_bytes: int = 4 * 1024**3
+    """All logs together; the oldest go first."""
+    cores: int = 0
+    """How many steps may run side by side at most; 0: as the machine has cores."""
+    markers: tuple[str, ...] = ()
+    """Marker files of other tools; one that names a live process makes `run` refuse (specification K4)."""
+    publish_marker: str = ""
+    """A marker file that this watch writes while it runs."""
+
+
+class Observe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[observe]`: what others may read."""
+
+    zone: str = "UTC"
+    """Time zone of everything that is shown; what is stored is UTC."""
+    status_file: str = ""
+    """The status as JSON, replaced atomically at each change, for other programs."""
+    heartbeat_s: float = 5.0
+    secrets: tuple[str, ...] = ()
+    """Names of environment variables whose values never reach a log, an event, a receipt or a page."""
+
+
+class KernelSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The shared tables of `longwatch.toml`, parsed."""
+
+    kind: str
+    backoff: Backoff = Backoff()
+    host: Host = Host()
+    observe: Observe = Observe()

@@ -1,0 +1,1 @@
+"""Pure parsers of the event streams of agent programs."""

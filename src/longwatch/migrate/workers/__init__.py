@@ -1,0 +1,1 @@
+"""Worker adapters: one small file for each agent program."""

@@ -1,0 +1,1 @@
+"""Sandboxes: argv wrappers that hide the host from an untrusted program."""
