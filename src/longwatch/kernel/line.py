@@ -14,6 +14,7 @@ import msgspec
 
 from longwatch.kernel.errors import FailureClass
 from longwatch.kernel.instant import Instant
+from longwatch.kernel.lifecycle import Verdict
 from longwatch.kernel.limits import Limits
 from longwatch.kernel.timing import Span
 
@@ -132,15 +133,6 @@ class Wait(msgspec.Struct, frozen=True):
 
     reason: str
     delay_s: float | None = None
-
-
-class Verdict(StrEnum):
-    """How a line ends a run."""
-
-    COMPLETE = "complete"
-    BLOCKED = "blocked"
-    NEEDS_RECONCILE = "needs_reconcile"
-    EXHAUSTED = "exhausted"
 
 
 class Finish(msgspec.Struct, frozen=True):

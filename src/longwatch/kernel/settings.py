@@ -10,6 +10,8 @@ class Backoff(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     max_s: float = 900.0
     max_faults: int = 6
     """So many faults in a row block the watch."""
+    max_transients: int = 0
+    """So many transient failures in a row block the watch; 0: never, it waits for ever."""
     park_for_quota: bool = False
     """Wait for a usage limit's reset; otherwise a quota failure stops the watch."""
     max_park_s: float = 86_400.0
