@@ -12,8 +12,10 @@ from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
+from longwatch.kernel.child import ProcessRecord
 from longwatch.kernel.errors import FailureClass
 from longwatch.kernel.instant import Instant
+from longwatch.kernel.journal import Note
 from longwatch.kernel.lifecycle import Verdict
 from longwatch.kernel.limits import Limits
 from longwatch.kernel.timing import Span
@@ -42,6 +44,11 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     recovery: Recovery
     exclusive: frozenset[str] = frozenset()
     """Resources that only one step may hold: `accelerator`, `repository`."""
+
+    @property
+    def opens_cycle(self) -> bool:
+        """True if `run --max-cycles` counts it: the first step of a piece of work, not its continuation."""
+        return True
 
     @property
     def title(self) -> str:
@@ -92,15 +99,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     step: str
     outcome: Outcome
     spans: tuple[Span, ...] = ()
-    events: tuple["Note", ...] = ()
-
-
-class Note(msgspec.Struct, frozen=True):
-    """A line for the event log: a kind (`check.failed`) and a sentence, with data for machines."""
-
-    kind: str
-    text: str
-    data: Mapping[str, str | int | float | bool | None] = {}
+    processes: tuple[ProcessRecord, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
