@@ -1,0 +1,210 @@
+"""A child and everything that came from it: who belongs to it, what it uses, and how to end all of it.
+
+Descendants are found by parent, by session, by the cookie in their environment and by their control group. What escapes
+by `setsid` and a double fork becomes a child of the subreaper; what also clears its environment is still in the group.
+"""
+
+import ctypes
+import os
+import select
+import signal
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import msgspec
+
+from longwatch.kernel import cgroup
+from longwatch.kernel.child import Identity
+from longwatch.kernel.errors import LongwatchError
+from longwatch.kernel.identity import (
+    Stat,
+    alive,
+    find_by_cookie,
+    identity_of,
+    open_pidfd,
+    read_stat,
+    send,
+    snapshot,
+)
+
+_PR_SET_CHILD_SUBREAPER = 36
+_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_KILL_WITHIN_S = 30.0
+_LOOK_AGAIN_S = 0.05
+_MOST_WATCHED = 256
+
+Find = Callable[[], tuple[Stat, ...]]
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
+    """What a tree uses at one moment. `cpu_s` and `io_bytes` are sums over what lives now."""
+
+    processes: frozenset[tuple[int, int]] = frozenset()
+    """pid and start of each."""
+    cpu_s: float = 0.0
+    memory_bytes: int = 0
+    io_bytes: int = 0
+
+
+def become_subreaper() -> None:
+    """Make orphans among our descendants become our children, instead of init's (prctl(2))."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise LongwatchError(
+            f"cannot adopt orphans: {os.strerror(ctypes.get_errno())}; Linux 3.4 or newer is needed"
+        )
+
+
+def family(stats: Iterable[Stat], seeds: frozenset[int], *, strangers: frozenset[int]) -> tuple[Stat, ...]:
+    """Return the living among the seeds, their descendants, and the members of their sessions. Pure."""
+    candidates = [stat for stat in stats if not stat.dead and stat.pid not in strangers]
+    members = {stat.pid for stat in candidates if stat.pid in seeds}
+    size = -1
+    while size != len(members):
+        size = len(members)
+        members |= {stat.pid for stat in candidates if stat.ppid in members or stat.session in members}
+    return tuple(stat for stat in candidates if stat.pid in members)
+
+
+def own_children(stats: Iterable[Stat]) -> frozenset[int]:
+    """Pids of our own children, the adopted ones and zombies too."""
+    return frozenset(stat.pid for stat in stats if stat.ppid == os.getpid())
+
+
+def own_line(stats: Iterable[Stat]) -> frozenset[int]:
+    """This process and its ancestors: whatever else is said, they are never ended."""
+    parents = {stat.pid: stat.ppid for stat in stats}
+    line = {os.getpid()}
+    pid = os.getpid()
+    while (pid := parents.get(pid, 0)) not in {0, *line}:
+        line.add(pid)
+    return frozenset(line)
+
+
+def usage(members: Iterable[Stat], *, memory_limit_bytes: int | None) -> Usage:
+    """Measure a tree. Pages that processes share are counted once, where the difference may decide."""
+    stats = tuple(members)
+    memory = sum(stat.rss_pages for stat in stats) * _PAGE_BYTES
+    if memory_limit_bytes is not None and memory > memory_limit_bytes:
+        memory = sum(map(_proportional_bytes, stats))
+    return Usage(
+        processes=frozenset((stat.pid, stat.start_ticks) for stat in stats),
+        cpu_s=sum(stat.cpu_ticks for stat in stats) / _TICKS_PER_S,
+        memory_bytes=memory,
+        io_bytes=sum(_field(stat.pid, "io", name) for stat in stats for name in ("rchar", "wchar")),
+    )
+
+
+def _proportional_bytes(stat: Stat) -> int:
+    return _field(stat.pid, "smaps_rollup", "Pss") * 1024 or stat.rss_pages * _PAGE_BYTES
+
+
+def _field(pid: int, file: str, name: str) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/{file}").read_text(encoding="ascii", errors="replace").splitlines()
+    except OSError:  # it ended, or it is not ours to look into
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith(f"{name}:")), 0)
+
+
+def end(find: Find, *, cookie: str, group: cgroup.Group | None, grace_s: float) -> frozenset[Identity]:
+    """End whatever `find` finds, until it finds nothing: TERM, a grace, then KILL. Returns what was ended.
+
+    Something that even KILL does not end within 30 s (it hangs in the kernel, or has another owner) is an error.
+    """
+    ended = _ask(find, cookie, time.monotonic() + grace_s)
+    deadline = time.monotonic() + _KILL_WITHIN_S
+    while members := find():
+        ended |= {identity_of(stat, cookie) for stat in members}
+        if time.monotonic() > deadline:
+            pids = ", ".join(str(stat.pid) for stat in members)
+            raise LongwatchError(
+                f"processes {pids} cannot be ended; they hang in the kernel or belong to another user"
+            )
+        _kill(members, cookie, group)
+    return frozenset(ended)
+
+
+def _ask(find: Find, cookie: str, deadline: float) -> set[Identity]:
+    """TERM everyone once, until nobody is left or time is up."""
+    asked: set[Identity] = set()
+    while time.monotonic() < deadline and (members := find()):
+        fresh = {identity_of(stat, cookie) for stat in members} - asked
+        for identity in fresh:
+            send(identity, signal.SIGTERM)
+            # A stopped process acts on TERM only after it goes on.
+            send(identity, signal.SIGCONT)
+        asked |= fresh
+        _wait_for_any(asked, min(_LOOK_AGAIN_S, max(deadline - time.monotonic(), 0)))
+    return asked
+
+
+def _kill(members: tuple[Stat, ...], cookie: str, group: cgroup.Group | None) -> None:
+    identities = [identity_of(stat, cookie) for stat in members]
+    if group is not None:
+        cgroup.kill(group)
+    # What is stopped can't fork: a tree that respawns is frozen before it is cut down.
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for identity in identities:
+            send(identity, number)
+    _wait_for_any(identities, _LOOK_AGAIN_S / 10)
+
+
+def _wait_for_any(identities: Iterable[Identity], timeout_s: float) -> None:
+    """Return when one of them ends, or after the timeout."""
+    living = [identity for identity in identities if alive(identity)][:_MOST_WATCHED]
+    pidfds = [pidfd for pidfd in map(open_pidfd, living) if pidfd is not None]
+    poll = select.poll()
+    for pidfd in pidfds:
+        poll.register(pidfd, select.POLLIN)
+    poll.poll(timeout_s * 1000 if pidfds else 0)
+    for pidfd in pidfds:
+        os.close(pidfd)
+
+
+def reap(pids: Iterable[int]) -> None:
+    """Take the zombies among these children of ours away."""
+    for pid in pids:
+        stat = read_stat(pid)
+        if stat is not None and stat.dead and stat.ppid == os.getpid():
+            os.waitpid(pid, os.WNOHANG)
+
+
+def end_tree(identity: Identity | None, cookie: str, *, grace_s: float) -> int:
+    """End a child and all that came from it; return how many processes had to be ended.
+
+    Works in a new supervisor as well: it needs only what was recorded. `identity` may be `None` if the process was
+    never recorded. The child itself, if it is ours, stays a zombie until its exit code was taken.
+    """
+    group = cgroup.find(cookie)
+    ended = end(lambda: _find(identity, cookie, group), cookie=cookie, group=group, grace_s=grace_s)
+    reap(one.pid for one in ended if identity is None or one.pid != identity.pid)
+    if group is not None:
+        remove_group(group)
+    return len(ended)
+
+
+def _find(identity: Identity | None, cookie: str, group: cgroup.Group | None) -> tuple[Stat, ...]:
+    seeds = marked(identity, cookie, group)
+    stats = snapshot()
+    return family(stats, seeds, strangers=own_line(stats))
+
+
+def marked(identity: Identity | None, cookie: str, group: cgroup.Group | None) -> frozenset[int]:
+    """Pids that are known to be ours by identity, cookie or control group."""
+    pids = {found.pid for found in find_by_cookie(cookie)}
+    if identity is not None and alive(identity):
+        pids.add(identity.pid)
+    if group is not None:
+        pids |= cgroup.members(group)
+    return frozenset(pids)
+
+
+def remove_group(group: cgroup.Group) -> None:
+    """Remove an empty control group; the kernel may need a moment after the last process."""
+    for _ in range(20):
+        if cgroup.remove(group):
+            return
+        time.sleep(_LOOK_AGAIN_S / 5)
