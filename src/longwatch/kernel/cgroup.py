@@ -138,8 +138,8 @@ def create(cookie: str, *, memory_bytes: int | None, processes: int | None) -> G
         folder.mkdir(exist_ok=True)
         if memory_bytes is not None:
             _limit_memory(folder, memory_bytes)
-        if processes is not None:
-            _write(folder / "pids.max", str(processes))
+        # A group of this name may be left from a child that was killed: then nothing could fork in it.
+        _write(folder / "pids.max", "max" if processes is None else str(processes))
     return Group(folders) if folders else None
 
 
@@ -224,7 +224,8 @@ def _counter(path: Path) -> int:
 
 def remove(group: Group) -> bool:
     """Remove an empty group; False if something still lives in it."""
-    return all([_remove(path) for folder in group.folders for path in _tree(folder)])
+    gone = [_remove(path) for folder in group.folders for path in _tree(folder)]
+    return all(gone)
 
 
 def _remove(folder: Path) -> bool:

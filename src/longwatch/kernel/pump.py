@@ -35,10 +35,9 @@ class CappedLog:
     def write(self, data: bytes) -> None:
         """Append; beyond the cap only the latest bytes are remembered."""
         room = self._cap - self._written
-        if room > 0:
-            _write_all(self._file, data[:room])
-            self._written += min(room, len(data))
-        beyond = data[max(room, 0) :]
+        _write_all(self._file, data[:room])
+        self._written += min(room, len(data))
+        beyond = data[room:]
         self._overflow += beyond
         surplus = len(self._overflow) - _TAIL
         if surplus > 0:

@@ -49,10 +49,6 @@ class Redactor:
         literal = [re.escape(value) for value in self.values]
         self._pattern = re.compile(b"|".join([*literal, _KEY, _TOKEN]), re.VERBOSE)
 
-    def bytes(self, data: bytes) -> bytes:
-        """Mask a whole text."""
-        return self._pattern.sub(MASK, data)
-
     def text(self, text: str) -> str:
         """Mask a whole text."""
         return self.bytes(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
@@ -68,6 +64,10 @@ class Redactor:
     def stream(self) -> "Stream":
         """Begin a stream of output."""
         return Stream(self)
+
+    def bytes(self, data: bytes) -> bytes:
+        """Mask a whole text."""
+        return self._pattern.sub(MASK, data)
 
 
 class Stream:

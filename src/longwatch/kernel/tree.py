@@ -12,8 +12,6 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-import msgspec
-
 from longwatch.kernel import cgroup
 from longwatch.kernel.child import Identity
 from longwatch.kernel.errors import LongwatchError
@@ -27,25 +25,18 @@ from longwatch.kernel.identity import (
     send,
     snapshot,
 )
+from longwatch.kernel.meter import Usage
 
 _PR_SET_CHILD_SUBREAPER = 36
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-_KILL_WITHIN_S = 30.0
+KILL_WITHIN_S = 30.0
+"""A process that lives on for so long after KILL hangs in the kernel."""
+
 _LOOK_AGAIN_S = 0.05
 _MOST_WATCHED = 256
 
 Find = Callable[[], tuple[Stat, ...]]
-
-
-class Usage(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tree uses at one moment. `cpu_s` and `io_bytes` are sums over what lives now."""
-
-    processes: frozenset[tuple[int, int]] = frozenset()
-    """pid and start of each."""
-    cpu_s: float = 0.0
-    memory_bytes: int = 0
-    io_bytes: int = 0
 
 
 def become_subreaper() -> None:
@@ -114,8 +105,8 @@ def end(find: Find, *, cookie: str, group: cgroup.Group | None, grace_s: float) 
 
     Something that even KILL does not end within 30 s (it hangs in the kernel, or has another owner) is an error.
     """
-    ended = _ask(find, cookie, time.monotonic() + grace_s)
-    deadline = time.monotonic() + _KILL_WITHIN_S
+    ended = _ask_all(find, cookie, time.monotonic() + grace_s)
+    deadline = time.monotonic() + KILL_WITHIN_S
     while members := find():
         ended |= {identity_of(stat, cookie) for stat in members}
         if time.monotonic() > deadline:
@@ -127,15 +118,19 @@ def end(find: Find, *, cookie: str, group: cgroup.Group | None, grace_s: float) 
     return frozenset(ended)
 
 
-def _ask(find: Find, cookie: str, deadline: float) -> set[Identity]:
+def ask(identity: Identity) -> None:
+    """TERM one process. A stopped one acts on it only after it goes on."""
+    send(identity, signal.SIGTERM)
+    send(identity, signal.SIGCONT)
+
+
+def _ask_all(find: Find, cookie: str, deadline: float) -> set[Identity]:
     """TERM everyone once, until nobody is left or time is up."""
     asked: set[Identity] = set()
     while time.monotonic() < deadline and (members := find()):
         fresh = {identity_of(stat, cookie) for stat in members} - asked
         for identity in fresh:
-            send(identity, signal.SIGTERM)
-            # A stopped process acts on TERM only after it goes on.
-            send(identity, signal.SIGCONT)
+            ask(identity)
         asked |= fresh
         _wait_for_any(asked, min(_LOOK_AGAIN_S, max(deadline - time.monotonic(), 0)))
     return asked
