@@ -1,0 +1,81 @@
+# The only entry for developers. `make` alone lists the targets.
+#
+# Everything Python lives in .venv, which is made from pyproject.toml and made again when that file changes.
+# What the operating system must bring (git, bubblewrap, ...) is installed or named by scripts/install-debian.
+
+PYTHON ?= python3
+JOBS ?= 2
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input --root-user-action=ignore
+AGENTS := tests/agents
+
+.PHONY: help demo test check bench docs clean system-demo system-test
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@sed -nE 's/^([a-z]+):.*## (.*)/make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-12s %s\n", $$1, $$2 }'
+
+demo: system-demo $(VENV)/.base ## a real night in two minutes: five bad attempts refused, the good ones committed
+	@$(BIN)/python examples/demo.py
+
+test: system-test $(VENV)/.dev agents ## every test, in two processes (JOBS=n changes that)
+	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+check: $(VENV)/.dev ## lint, format, types, layers, sizes, and that the generated pages are fresh
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check --exclude examples .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/python scripts/sizes.py
+	@for page in $(PAGES); do $(BIN)/python $$page --check || exit 1; done
+
+bench: system-demo $(VENV)/.bench ## the figures that README claims, one program after another
+	@set -e; for program in benchmarks/*.py; do echo "== $$program"; $(BIN)/python $$program; done
+
+docs: $(VENV)/.dev ## write the generated pages again
+	@for page in $(PAGES); do $(BIN)/python $$page || exit 1; done
+
+clean: ## remove what make made
+	rm -rf $(VENV) $(AGENTS)/node_modules build dist demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The scripts that write a page of docs/ and know `--check`.
+PAGES := $(wildcard scripts/guarantees.py scripts/lifecycle_diagram.py scripts/config_reference.py)
+
+system-demo:
+	@scripts/install-debian demo
+
+system-test:
+	@scripts/install-debian test
+
+# A stamp per set of packages, so that the demo does not wait for the developers' tools.
+$(VENV)/bin/python:
+	@scripts/install-debian python
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'Longwatch needs Python 3.11 or newer; name one: make PYTHON=python3.12' >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.base: pyproject.toml | $(VENV)/bin/python
+	@$(PIP) -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+	@$(PIP) -e '.[test,check]'
+	@touch $@ $(VENV)/.base
+
+$(VENV)/.bench: pyproject.toml | $(VENV)/bin/python
+	@$(PIP) -e '.[bench]'
+	@touch $@ $(VENV)/.base
+
+# The real agent programs, for the tests that drive them against a scripted model server.
+.PHONY: agents
+ifneq ($(wildcard $(AGENTS)/package-lock.json),)
+agents: $(AGENTS)/node_modules/.stamp
+else
+agents:
+endif
+
+$(AGENTS)/node_modules/.stamp: $(AGENTS)/package.json $(AGENTS)/package-lock.json | system-test
+	@cd $(AGENTS) && npm ci --no-fund --no-audit --no-progress --loglevel=error
+	@touch $@

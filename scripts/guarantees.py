@@ -1,0 +1,185 @@
+"""Writes docs/guarantees.md: every behaviour of docs/spec with the tests that try to break it.
+
+A behaviour is a list item of docs/spec that begins with its id (`- K1 ...`). A test claims one with the mark
+`@pytest.mark.guarantee("K1")`; marks are read from the syntax tree, so nothing is imported or run.
+
+    scripts/guarantees.py [--check] [--root DIR]
+"""
+
+import argparse
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from generated import ROOT, ScriptError, settle
+
+SPECIFICATIONS = ("kernel", "migrate", "learn")
+ITEM = re.compile(r"^- ([A-Z]\d+[a-z]?) (.+)$")
+CONTINUATION = re.compile(r"^\s+(\S.*)$")
+SENTENCE = re.compile(r"^.+?[.!?](?=\s|$)")
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """One behaviour: its id and the whole text."""
+
+    id: str
+    text: str
+
+    @property
+    def sentence(self) -> str:
+        """The first sentence."""
+        found = SENTENCE.match(self.text)
+        return found[0] if found else self.text
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One mark: the guarantee it names and the test that carries it."""
+
+    id: str
+    test: str
+    line: int
+
+
+def guarantees(page: str) -> tuple[Guarantee, ...]:
+    """Read the behaviours of one specification, in its order."""
+    found: list[Guarantee] = []
+    inside = False
+    for line in page.splitlines():
+        item, more = ITEM.match(line), CONTINUATION.match(line)
+        if item:
+            found.append(Guarantee(item[1], item[2]))
+        elif more and inside:
+            found[-1] = Guarantee(found[-1].id, f"{found[-1].text} {more[1]}")
+        inside = bool(item or (more and inside))
+    return tuple(found)
+
+
+def claims(source: str, name: str) -> Iterator[Claim]:
+    """Find all marks of one test file: on functions, on classes, in `pytestmark`, and in lists of cases."""
+    tree = ast.parse(source, name)
+    shared = _shared_marks(tree)
+    owners = tuple(_tests(tree, ()))
+    owned: set[ast.Call] = set()
+    for path, node in owners:
+        own = {mark for holder in (*path, node) for mark in _marks(holder.decorator_list)}
+        owned |= own
+        test = "::".join([name, *(part.name for part in path), node.name])
+        yield from (claim for mark in (*shared, *own) for claim in _named(mark, test))
+    for mark in _marks([tree]):
+        if mark not in owned and mark not in shared:
+            yield from _named(mark, name)
+
+
+Holder = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def _tests(
+    node: ast.AST, path: tuple[Holder, ...]
+) -> Iterator[tuple[tuple[Holder, ...], ast.FunctionDef | ast.AsyncFunctionDef]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            if child.name.startswith("test"):
+                yield path, child
+        elif isinstance(child, ast.ClassDef):
+            yield from _tests(child, (*path, child))
+
+
+def _shared_marks(tree: ast.Module) -> tuple[ast.Call, ...]:
+    """Return the marks that a module gives to all its tests."""
+    assigned = [
+        node
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        and any(isinstance(target, ast.Name) and target.id == "pytestmark" for target in node.targets)
+    ]
+    return tuple(_marks(assigned))
+
+
+def _marks(nodes: list[ast.expr] | list[ast.Assign] | list[ast.Module]) -> Iterator[ast.Call]:
+    for root in nodes:
+        for node in ast.walk(root):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in {
+                "pytest.mark.guarantee",
+                "mark.guarantee",
+            }:
+                yield node
+
+
+def _named(mark: ast.Call, test: str) -> Iterator[Claim]:
+    for argument in mark.args:
+        if not (isinstance(argument, ast.Constant) and isinstance(argument.value, str)):
+            raise ScriptError(f'{test} (line {mark.lineno}): write the id out, as in guarantee("K1")')
+        yield Claim(argument.value, test, mark.lineno)
+
+
+def page(specifications: dict[str, tuple[Guarantee, ...]], found: list[Claim]) -> str:
+    """Return the text of docs/guarantees.md.
+
+    Raises:
+        ScriptError: if a mark names a behaviour that no specification has.
+    """
+    tests: dict[str, set[str]] = {item.id: set() for items in specifications.values() for item in items}
+    for claim in found:
+        if claim.id not in tests:
+            raise ScriptError(
+                f"{claim.test} (line {claim.line}): docs/spec has no {claim.id}; name one that it has"
+            )
+        tests[claim.id].add(claim.test)
+    sections = [_section(name, items, tests) for name, items in specifications.items()]
+    return "\n".join([*_head(specifications, tests), *sections])
+
+
+def _head(specifications: dict[str, tuple[Guarantee, ...]], tests: dict[str, set[str]]) -> Iterator[str]:
+    yield "# Guarantees and the tests that try to break them\n"
+    yield "Generated by `make docs` from docs/spec and the `guarantee` marks of the tests. Do not edit.\n"
+    for name, items in specifications.items():
+        without = [item.id for item in items if not tests[item.id]]
+        missing = f"; not yet tested: {', '.join(without)}" if without else ""
+        yield f"- {name}: {len(items) - len(without)} of {len(items)} have tests{missing}."
+    yield ""
+
+
+def _section(name: str, items: tuple[Guarantee, ...], tests: dict[str, set[str]]) -> str:
+    lines = [f"## {name.capitalize()}\n", f"The whole text stands in [spec/{name}.md](spec/{name}.md).\n"]
+    for item in items:
+        lines.append(f"- **{item.id}** {item.sentence}")
+        lines += [f"  - `{test}`" for test in sorted(tests[item.id])] or ["  - not yet tested"]
+    return "\n".join([*lines, ""])
+
+
+def render(root: Path) -> str:
+    """Read docs/spec and tests below `root` and return the page."""
+    specifications = {
+        name: guarantees((root / "docs/spec" / f"{name}.md").read_text(encoding="utf-8"))
+        for name in SPECIFICATIONS
+        if (root / "docs/spec" / f"{name}.md").exists()
+    }
+    found = [
+        claim
+        for file in sorted((root / "tests").rglob("*.py"))
+        if "node_modules" not in file.parts
+        for claim in claims(file.read_text(encoding="utf-8"), file.relative_to(root).as_posix())
+    ]
+    return page(specifications, found)
+
+
+def main() -> int:
+    """Write or check the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if the page is stale")
+    parser.add_argument("--root", type=Path, default=ROOT, help="the project's folder")
+    options = parser.parse_args()
+    try:
+        return settle(options.root / "docs/guarantees.md", render(options.root), check=options.check)
+    except ScriptError as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
