@@ -34,6 +34,7 @@ MIGRATIONS: tuple[str, ...] = (
         step BLOB NOT NULL,
         cookie TEXT NOT NULL,
         began BLOB NOT NULL,
+        base_s REAL NOT NULL DEFAULT 0,
         runs INTEGER NOT NULL DEFAULT 0,
         identity BLOB,
         progress BLOB,

@@ -61,6 +61,15 @@ def replace_json(path: Path, value: msgspec.Struct, mode: int = 0o600) -> None:
     replace(path, msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n", mode)
 
 
+def show(path: Path, data: bytes, mode: int = 0o600) -> None:
+    """Put `data` at `path` whole, but without waiting for the disk: for signs of life, which may be lost."""
+    with _explained("write", path):
+        temporary = path.with_name(f".longwatch-{secrets.token_hex(8)}.tmp")
+        with os.fdopen(os.open(temporary, _NEW, mode), "wb") as file:
+            file.write(data)
+        temporary.replace(path)
+
+
 def create(path: Path, data: bytes, mode: int = 0o600) -> None:
     """Put `data` at a `path` that is named by its content. Nothing that exists is ever overwritten.
 

@@ -156,6 +156,9 @@ HELD = frozenset({P.BLOCKED, P.NEEDS_RECONCILE})
 DRAINING = frozenset({P.PAUSING, P.STOPPING})
 """Phases in which a child may still live and none begins."""
 
+KEEPS_WAIT = frozenset({E.BEGIN, E.STARTED, E.WAIT, E.DRAINED, E.HALT})
+"""Events that leave a deadline standing; all others cut it."""
+
 EXIT_CODES: dict[Phase, ExitCode] = {
     P.PAUSED: ExitCode.OK,
     P.STOPPED: ExitCode.OK,
@@ -216,7 +219,7 @@ def move(lifecycle: Lifecycle, event: Event, reason: str = "") -> Lifecycle:
     edge = TABLE.get((lifecycle.phase, event))
     if edge is None:
         raise RefusedError(refusal(lifecycle.phase, event, lifecycle.reason))
-    wait = lifecycle.wait if edge.to is Phase.WAITING else None
+    wait = lifecycle.wait if event in KEEPS_WAIT else None
     kept = lifecycle.reason if edge.to is lifecycle.phase and not reason else reason
     return msgspec.structs.replace(lifecycle, phase=edge.to, reason=kept, wait=wait)
 

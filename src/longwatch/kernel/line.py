@@ -56,6 +56,10 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
         return self.id
 
 
+S = TypeVar("S", bound=msgspec.Struct)
+T = TypeVar("T", bound=Step)
+
+
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
     """A failure with its class (specification K25). The message ends with the log's path and last lines."""
 
@@ -122,10 +126,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     environment: Mapping[str, str] = {}
 
 
-class Start(msgspec.Struct, frozen=True):
+class Start(msgspec.Struct, Generic[T], frozen=True):
     """Begin these steps, as far as capacity allows."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[T, ...]
 
 
 class Wait(msgspec.Struct, frozen=True):
@@ -142,13 +146,10 @@ class Finish(msgspec.Struct, frozen=True):
     reason: str
 
 
-Decision = Start | Wait | Finish
-
-S = TypeVar("S", bound=msgspec.Struct)
-T_contra = TypeVar("T_contra", bound=Step, contravariant=True)
+Decision = Start[T] | Wait | Finish
 
 
-class Line(Protocol, Generic[S, T_contra]):
+class Line(Protocol, Generic[S, T]):
     """An application, as the kernel sees it."""
 
     state_type: type[S]
@@ -158,16 +159,19 @@ class Line(Protocol, Generic[S, T_contra]):
     def begin(self) -> S:
         """Return the state of a new watch."""
 
-    def decide(self, state: S, running: Mapping[str, T_contra], now: Instant) -> Decision:
+    def decide(self, state: S, running: Mapping[str, T], now: Instant) -> Decision[T]:
         """Pure: what to do next."""
 
-    def apply(self, state: S, step: T_contra, outcome: Outcome, now: Instant) -> tuple[S, tuple[Note, ...]]:
+    def apply(self, state: S, step: T, outcome: Outcome, now: Instant) -> tuple[S, tuple[Note, ...]]:
         """Pure: the state after an outcome, and what to write in the log about it."""
 
-    def accept(self, state: S) -> S:
-        """Pure: the state after a person looked and said `resume --accept`."""
+    def accept(self, state: S, *, refresh: bool) -> S:
+        """Pure: the state after a person looked and said `resume --accept`.
 
-    def job(self, step: T_contra, *, confirm: bool) -> Job:
+        With `refresh` the world as it is now becomes the new starting point; raises `RefusedError` where it cannot.
+        """
+
+    def job(self, step: T, *, confirm: bool) -> Job:
         """How to run a step, or (with `confirm`) how to ask the outside world what became of it."""
 
     def summary(self, state: S) -> tuple[tuple[str, str], ...]:

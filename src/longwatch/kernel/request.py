@@ -19,5 +19,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     verb: Verb
     accept: bool = False
     """With `resume`: the person's word that they looked."""
+    refresh: bool = False
+    """With `accept`: take the world as it is now for the new starting point."""
     after_step: bool = False
     """With `pause`: let running steps finish first."""

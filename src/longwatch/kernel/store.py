@@ -41,6 +41,9 @@ class OpenStep(msgspec.Struct, frozen=True, kw_only=True):
     step: bytes
     cookie: str
     began: Instant
+    """When its current run began."""
+    base_s: float
+    """Active seconds of its earlier runs."""
     runs: int
     identity: Identity | None
     progress: Progress | None
@@ -61,6 +64,7 @@ class Spawned(msgspec.Struct, frozen=True):
 
     id: str
     identity: Identity
+    began: Instant
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
@@ -171,7 +175,7 @@ class Store:
         """Return the steps without an outcome, oldest first."""
         with self._translated():
             rows = self._sql.execute(
-                "SELECT id, step, cookie, began, runs, identity, progress, active_s FROM steps"
+                "SELECT id, step, cookie, began, base_s, runs, identity, progress, active_s FROM steps"
                 " WHERE outcome IS NULL ORDER BY rowid"
             ).fetchall()
             return tuple(_open_step(row) for row in rows)
@@ -270,8 +274,9 @@ class Store:
                 self._intended(change)
             case Spawned():
                 self._one(
-                    "UPDATE steps SET identity = ?, runs = runs + 1 WHERE id = ? AND outcome IS NULL",
-                    (_json(change.identity), change.id),
+                    "UPDATE steps SET identity = ?, began = ?, base_s = active_s, runs = runs + 1"
+                    " WHERE id = ? AND outcome IS NULL",
+                    (_json(change.identity), _json(change.began), change.id),
                 )
             case Beat():
                 self._one(
@@ -328,13 +333,14 @@ class Store:
             ) from error
 
 
-def _open_step(row: tuple[str, bytes, str, bytes, int, bytes | None, bytes | None, float]) -> OpenStep:
-    step_id, step, cookie, began, runs, identity, progress, active_s = row
+def _open_step(row: tuple[str, bytes, str, bytes, float, int, bytes | None, bytes | None, float]) -> OpenStep:
+    step_id, step, cookie, began, base_s, runs, identity, progress, active_s = row
     return OpenStep(
         id=step_id,
         step=step,
         cookie=cookie,
         began=msgspec.json.decode(began, type=Instant),
+        base_s=base_s,
         runs=runs,
         identity=msgspec.json.decode(identity, type=Identity) if identity else None,
         progress=msgspec.json.decode(progress, type=Progress | None) if progress else None,

@@ -1,0 +1,142 @@
+"""The frame of a step's program: the child process in which an application performs one step.
+
+Both applications use it the same way: read the step from the folder, work, show progress, obey TERM, and as the last
+act leave one `Report`, atomically. A program that dies before that leaves none, and the supervisor knows.
+"""
+
+import contextlib
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Generic, TypeVar
+
+import msgspec
+
+from longwatch.kernel import files
+from longwatch.kernel.child import ProcessRecord
+from longwatch.kernel.clock import now, stamp
+from longwatch.kernel.errors import FailureClass, LongwatchError, TransientError
+from longwatch.kernel.journal import Note
+from longwatch.kernel.line import Failed, Failure, Outcome, Progress, Report
+from longwatch.kernel.redact import Redactor
+from longwatch.kernel.timing import Span
+
+STEP, PROGRESS, REPORT, LOG = "step.json", "progress.json", "report.json", "log.txt"
+COOKIE = "LONGWATCH_COOKIE"
+
+T = TypeVar("T")
+
+
+class Work(Generic[T]):
+    """What a step's program works with."""
+
+    def __init__(self, folder: Path, step: T) -> None:
+        self.folder = folder
+        self.step = step
+        self.stop_requested = False
+        self.redactor = Redactor(())
+        self._spans: list[Span] = []
+        self._processes: list[ProcessRecord] = []
+        self._notes: list[Note] = []
+        self._phase = ""
+
+    @property
+    def cookie(self) -> str:
+        """Return the owner mark of this step's processes."""
+        return os.environ.get(COOKIE, "")
+
+    def should_stop(self) -> bool:
+        """Return whether a pause or stop has reached this step."""
+        return self.stop_requested
+
+    @contextlib.contextmanager
+    def span(self, phase: str, label: str = "") -> Iterator[None]:
+        """Measure a stretch of work, and show it as the current phase."""
+        self.progress(phase, label)
+        started, began_s = now(), time.monotonic()
+        try:
+            yield
+        finally:
+            self._spans.append(
+                Span(
+                    phase=phase,
+                    label=label,
+                    started_at=stamp(started.wall_s),
+                    duration_s=time.monotonic() - began_s,
+                )
+            )
+
+    def progress(
+        self,
+        phase: str,
+        text: str = "",
+        *,
+        done: int | None = None,
+        total: int | None = None,
+        idle_s: float = 0.0,
+    ) -> None:
+        """Show a sign of life. It may be lost; it is never evidence."""
+        self._phase = phase
+        shown = Progress(phase=phase, text=self.redactor.text(text), done=done, total=total, idle_s=idle_s)
+        files.show(self.folder / PROGRESS, msgspec.json.encode(shown))
+
+    def note(self, kind: str, text: str, **data: str | float | bool | None) -> None:
+        """Write a line for the event log; it is committed with the outcome."""
+        masked = {
+            key: self.redactor.text(value) if isinstance(value, str) else value for key, value in data.items()
+        }
+        self._notes.append(Note(kind, self.redactor.text(text), masked))
+
+    def record(self, record: ProcessRecord) -> None:
+        """Keep a finished process's record (specification K22)."""
+        self._processes.append(record)
+
+    def report(self, step_id: str, outcome: Outcome) -> None:
+        """Leave the outcome: the last act."""
+        report = Report(
+            step=step_id,
+            outcome=outcome,
+            spans=tuple(self._spans),
+            processes=tuple(self._processes),
+            notes=tuple(self._notes),
+        )
+        files.replace_json(self.folder / REPORT, report)
+
+
+def main(step_type: object, identify: Callable[[T], str], perform: Callable[[Work[T]], Outcome]) -> int:
+    """Run one step's program: `python -m ... FOLDER`. Returns 0 if a report was left, whatever it says."""
+    folder = Path(sys.argv[1])
+    step: T = msgspec.json.decode((folder / STEP).read_bytes(), type=step_type)
+    work: Work[T] = Work(folder, step)
+
+    def ask(_number: int, _frame: FrameType | None) -> None:
+        work.stop_requested = True
+
+    signal.signal(signal.SIGTERM, ask)
+    signal.signal(signal.SIGINT, ask)
+    work.report(identify(step), _outcome(work, perform))
+    return 0
+
+
+def _outcome(work: Work[T], perform: Callable[[Work[T]], Outcome]) -> Outcome:
+    try:
+        return perform(work)
+    except LongwatchError as error:
+        return Failed(failure_of(error, work.redactor))
+    except Exception as error:  # noqa: BLE001 - the edge of the program: whatever it is becomes a typed failure
+        text = work.redactor.text(traceback.format_exc())
+        sys.stderr.write(text)
+        what = work.redactor.text(f"{type(error).__name__}: {error}")
+        message = f"The step's program failed: {what}. The trace stands in {work.folder / LOG}."
+        return Failed(Failure(kind=FailureClass.FAULT, message=message, log=str(work.folder / LOG)))
+
+
+def failure_of(error: LongwatchError, redactor: Redactor) -> Failure:
+    """Turn one of our exceptions into the value that travels: the class stands on the type."""
+    after_s = error.retry_after_s if isinstance(error, TransientError) else None
+    return Failure(kind=error.failure_class, message=redactor.text(str(error)), retry_after_s=after_s)

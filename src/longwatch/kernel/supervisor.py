@@ -1,0 +1,391 @@
+"""The loop: observe, decide, commit the intent, act, commit the outcome. Nothing else lives here.
+
+Everything it believes is in the database before it acts on it, so it may be killed between any two lines. It never
+blocks for long: it sleeps on the ends of its children, on the bell that rings after a request, and on deadlines.
+"""
+
+import os
+import select
+import signal
+from collections.abc import Callable, Iterable, Sequence
+from types import FrameType
+from typing import Generic
+
+import msgspec
+
+from longwatch.kernel import bell, control, files, lifecycle
+from longwatch.kernel.clock import now
+from longwatch.kernel.crew import Crew, Member, losable, lost
+from longwatch.kernel.errors import ExitCode, FailureClass, LongwatchError, RefusedError
+from longwatch.kernel.executor import Executor
+from longwatch.kernel.instant import Deadline, remaining_s
+from longwatch.kernel.journal import Note
+from longwatch.kernel.lifecycle import (
+    DRAINING,
+    EXIT_CODES,
+    VERDICT_EVENTS,
+    Desired,
+    Event,
+    Halt,
+    Lifecycle,
+    Phase,
+)
+from longwatch.kernel.line import (
+    Decision,
+    Failed,
+    Failure,
+    Finish,
+    Line,
+    Lost,
+    Outcome,
+    Recovery,
+    Report,
+    S,
+    Start,
+    T,
+    Wait,
+)
+from longwatch.kernel.request import Request, Verb
+from longwatch.kernel.settings import KernelSettings
+from longwatch.kernel.store import Beat, Change, Ended, Intended, Spawned, Store
+from longwatch.kernel.watch import Watch
+
+TICK_S = 1.0
+"""A lost ring of the bell costs this much at most."""
+
+
+class Supervisor(Generic[S, T]):
+    """Runs one watch until it is done, held, or asked to end."""
+
+    def __init__(
+        self,
+        watch: Watch,
+        settings: KernelSettings,
+        line: Line[S, T],
+        executor: Executor,
+        store: Store,
+        *,
+        changed: Callable[[Sequence[Note]], None] = lambda _notes: None,
+    ) -> None:
+        """`changed` is called after each durable move, with what it said."""
+        self._watch, self._settings, self._line, self._store = watch, settings, line, store
+        self._changed = changed
+        self._crew: Crew[T] = Crew(watch, line.step_type, executor)
+        self._generation = 0
+        self._life = Lifecycle()
+        self._state: S
+        self._signals = 0
+        self._cycles = 0
+        self._moved = False
+        self._beaten_s = 0.0
+
+    def run(self, *, max_cycles: int | None = None, stay: bool = False) -> ExitCode:
+        """Work until the watch ends, and return why as an exit code. With `stay`, a pause does not end the run."""
+        self._open()
+        listening = bell.hang(self._watch.bell)
+        try:
+            while (code := self._turn(max_cycles, stay=stay)) is None:
+                self._sleep(listening)
+        finally:
+            os.close(listening)
+        self._commit(
+            Note("supervisor.ended", f"The supervisor ends: {self._life.phase}.", {"exit_code": int(code)})
+        )
+        return code
+
+    def on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        """First: stop in good order. Second: at once; the state is consistent at any moment."""
+        self._signals += 1
+        bell.ring(self._watch.bell)
+
+    # -- begin
+
+    def _open(self) -> None:
+        pid = os.getpid()
+        self._generation = self._store.begin_generation(
+            Note("supervisor.began", f"Process {pid} supervises.", {"pid": pid})
+        )
+        snapshot = self._store.snapshot()
+        self._life = snapshot.lifecycle
+        self._state = msgspec.json.decode(snapshot.line, type=self._line.state_type)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self.on_signal)
+        self._recover()
+        if not self._crew.active and not (
+            self._life.phase is Phase.STOPPED and self._life.desired is Desired.STOP
+        ):
+            self._step_to(Event.BEGIN, Note("watch.begun", "The watch is taken up where it was left."))
+
+    def _recover(self) -> None:
+        """Settle what an earlier supervisor left, by the ordinary path (specification K6, K23)."""
+        for left in self._store.open_steps():
+            member, ended = self._crew.find(left)
+            if ended:
+                self._settle(member)
+            else:
+                self._commit(
+                    Note(
+                        "step.adopted",
+                        f"{member.step.title} still runs and is waited for.",
+                        {"step": left.id},
+                    )
+                )
+
+    # -- one turn
+
+    def _turn(self, max_cycles: int | None, *, stay: bool) -> ExitCode | None:
+        self._moved = False
+        self._obey_signals()
+        self._obey_requests()
+        for member in self._crew.ended():
+            self._settle(member)
+        self._crew.press()
+        self._beat()
+        self._drain()
+        return self._ending(stay=stay) if self._held() else self._proceed(max_cycles)
+
+    def _held(self) -> bool:
+        if self._signals and not self._crew.active:
+            return True
+        return self._life.phase in EXIT_CODES and not self._crew.active
+
+    def _ending(self, *, stay: bool) -> ExitCode | None:
+        if stay and self._life.phase is Phase.PAUSED and not self._signals:
+            return None
+        return EXIT_CODES.get(self._life.phase, ExitCode.OK)
+
+    def _obey_signals(self) -> None:
+        if not self._signals:
+            return
+        if self._life.phase is Phase.RUNNING:
+            self._step_to(
+                Event.STOP, Note("watch.signalled", "A signal asks for a stop; children are asked to end.")
+            )
+            self._crew.ask_all_to_stop()
+        if self._signals > 1:
+            self._crew.end_all()
+
+    def _obey_requests(self) -> None:
+        for seq, request in self._store.requests(after=self._life.obeyed):
+            self._obey(seq, request)
+
+    def _obey(self, seq: int, request: Request) -> None:
+        said = {"request": seq, "verb": request.verb.value}
+        if request.verb is Verb.RESUME and self._life.phase in DRAINING:
+            self._refuse(seq, lifecycle.refusal(self._life.phase, Event.RESUME, ""), said)
+            return
+        try:
+            moved = lifecycle.move(
+                self._life, control.event_of(request, self._life.phase), f"{request.verb} requested"
+            )
+            state = self._line.accept(self._state, refresh=request.refresh) if request.accept else self._state
+        except RefusedError as error:
+            self._refuse(seq, str(error), said)
+            return
+        note = Note("request.obeyed", f"Request {seq} is obeyed: {request.verb}.", said)
+        self._state = state
+        settled = self._unsettled() if request.accept else ()
+        self._commit(note, life=control.obeyed(moved, seq, request), changes=settled)
+        if moved.phase in DRAINING and not request.after_step:
+            self._crew.ask_all_to_stop()
+
+    def _refuse(self, seq: int, why: str, said: dict[str, str | int]) -> None:
+        life = msgspec.structs.replace(self._life, obeyed=seq)
+        self._commit(Note("request.refused", why, said), life=life)
+
+    # -- ends of steps
+
+    def _settle(self, member: Member[T]) -> None:
+        """Count what became of a step, once."""
+        report = self._crew.report(member)
+        self._crew.dismiss(member)
+        if report is not None:
+            self._count(member, report.outcome, report)
+        elif losable(member.step.recovery) or member.overdue:
+            self._count(member, lost(member), None)
+        elif member.step.recovery is Recovery.RECONCILE and not member.confirming:
+            self._halt_for(member)
+        else:
+            self._again(member)
+
+    def _count(self, member: Member[T], outcome: Outcome, report: Report | None) -> None:
+        moment = now()
+        self._state, said = self._line.apply(self._state, member.step, outcome, moment)
+        notes = [*(report.notes if report else ()), *said]
+        life = self._life
+        if isinstance(outcome, Failed):
+            life, note = control.after_failure(
+                life, member.step.title, outcome.failure, self._settings.backoff, moment
+            )
+            notes.append(note)
+        elif not isinstance(outcome, Lost):
+            life = msgspec.structs.replace(life, failures=0)
+        ended = Ended(
+            id=member.step.id,
+            outcome=outcome,
+            active_s=member.active_s(moment),
+            spans=report.spans if report else (),
+            processes=report.processes if report else (),
+        )
+        self._commit(*notes, life=life, changes=(ended,))
+
+    def _halt_for(self, member: Member[T]) -> None:
+        why = f"{member.step.title} ended at an unknown point. Look with `longwatch reconcile`."
+        life = msgspec.structs.replace(self._life, halt=Halt(lifecycle.Verdict.NEEDS_RECONCILE, why))
+        self._commit(Note("step.unknown", why, {"step": member.step.id}), life=life)
+
+    def _again(self, member: Member[T]) -> None:
+        """Put a step that died back, to be run again or asked about when work may begin."""
+        if member.runs >= self._settings.backoff.max_faults:
+            failure = Failure(
+                kind=FailureClass.FAULT,
+                message=f"{member.step.title} died {member.runs} times. {lost(member).what}",
+            )
+            self._count(member, Failed(failure), None)
+            return
+        self._crew.put_back(member)
+        self._commit(
+            Note(
+                "step.died",
+                f"{member.step.title} died and will be settled. {lost(member).what}",
+                {"step": member.step.id},
+            )
+        )
+
+    # -- phases
+
+    def _drain(self) -> None:
+        life = self._life
+        if life.halt is not None and self._crew.active:
+            if life.phase is not Phase.STOPPING:
+                self._step_to(Event.HALT, Note("watch.halting", life.halt.reason))
+                self._crew.ask_all_to_stop()
+        elif life.halt is not None:
+            halt = life.halt
+            self._life = msgspec.structs.replace(life, halt=None)
+            self._step_to(
+                VERDICT_EVENTS[halt.verdict], Note(f"watch.{halt.verdict}", halt.reason), halt.reason
+            )
+        elif not self._crew.active and life.phase in {Phase.RUNNING, *DRAINING}:
+            self._step_to(Event.DRAINED, Note("watch.drained", "No child lives any more."), life.reason)
+        elif life.phase is Phase.WAITING and (life.wait is None or remaining_s(life.wait, now()) <= 0):
+            self._step_to(Event.DUE, Note("watch.due", "The wait is over."))
+
+    def _proceed(self, max_cycles: int | None) -> ExitCode | None:
+        if (
+            self._life.phase not in {Phase.IDLE, Phase.RUNNING}
+            or self._signals
+            or self._life.halt is not None
+        ):
+            return None
+        moment = now()
+        if self._life.wait is not None and remaining_s(self._life.wait, moment) > 0:
+            self._wait_idle(self._life.reason)
+            return None
+        scarce = self._scarce()
+        if scarce is not None:
+            self._wait(Wait(scarce, 30.0))
+            return None
+        if self._crew.waiting:
+            self._begin(self._crew.waiting)
+            return None
+        return self._follow(self._line.decide(self._state, self._crew.steps(), moment), max_cycles)
+
+    def _follow(self, decision: Decision[T], max_cycles: int | None) -> ExitCode | None:
+        match decision:
+            case Start(steps):
+                if (
+                    max_cycles is not None
+                    and self._cycles >= max_cycles
+                    and any(s.opens_cycle for s in steps)
+                ):
+                    return None if self._crew.active else ExitCode.OK
+                self._begin([self._crew.enlist(step) for step in steps if step.id not in self._crew.steps()])
+            case Wait():
+                self._wait(decision)
+            case Finish(verdict, reason) if not self._crew.active:
+                self._step_to(VERDICT_EVENTS[verdict], Note(f"watch.{verdict}", reason), reason)
+        return None
+
+    def _scarce(self) -> str | None:
+        free, reserve = files.free_bytes(self._watch.hidden), self._settings.host.free_disk_bytes
+        if free >= reserve:
+            return None
+        return f"{free:,} bytes are free on the disk of {self._watch.hidden}, host.free_disk_bytes keeps {reserve:,}: free some space"
+
+    def _wait(self, wait: Wait) -> None:
+        if wait.delay_s is not None:
+            self._life = msgspec.structs.replace(self._life, wait=Deadline(since=now(), delay_s=wait.delay_s))
+        self._wait_idle(wait.reason)
+
+    def _wait_idle(self, reason: str) -> None:
+        if self._life.phase is Phase.IDLE:
+            self._step_to(Event.WAIT, Note("watch.waiting", reason), reason)
+
+    # -- begin steps
+
+    def _begin(self, members: Iterable[Member[T]]) -> None:
+        for member in tuple(members):
+            if self._crew.fits(member.step, self._settings.host.cores):
+                self._launch(member)
+
+    def _launch(self, member: Member[T]) -> None:
+        step = member.step
+        if not self._store.known_step(step.id):
+            intent = Intended(step.id, msgspec.json.encode(step), member.cookie, now())
+            self._cycles += step.opens_cycle
+            self._step_to(
+                Event.STARTED, Note("step.started", step.title, {"step": step.id}), step.title, (intent,)
+            )
+        else:
+            self._step_to(Event.STARTED, Note("step.again", step.title, {"step": step.id}), step.title)
+        try:
+            identity = self._crew.launch(member, self._line.job(step, confirm=member.confirming))
+        except LongwatchError as error:
+            self._crew.dismiss(member)
+            self._count(member, Failed(Failure(kind=error.failure_class, message=str(error))), None)
+            return
+        self._commit(changes=(Spawned(step.id, identity, member.began),))
+
+    # -- durable moves
+
+    def _step_to(self, event: Event, note: Note, reason: str = "", changes: Sequence[Change] = ()) -> None:
+        self._commit(note, life=lifecycle.move(self._life, event, reason), changes=changes)
+
+    def _commit(self, *notes: Note, life: Lifecycle | None = None, changes: Sequence[Change] = ()) -> None:
+        """One logical move, one transaction."""
+        state = msgspec.json.encode(self._state)
+        self._store.commit(self._generation, notes=notes, lifecycle=life, line=state, changes=changes)
+        self._life = life or self._life
+        self._moved = True
+        self._changed(notes)
+
+    def _unsettled(self) -> tuple[Ended, ...]:
+        """Close the steps of unknown effect that a person has looked at."""
+        mine = self._crew.steps()
+        left = (step for step in self._store.open_steps() if step.id not in mine)
+        return tuple(
+            Ended(id=step.id, outcome=Lost("accepted by a person"), active_s=step.active_s) for step in left
+        )
+
+    def _beat(self) -> None:
+        moment = now()
+        if not self._crew.active or moment.monotonic_s - self._beaten_s < self._settings.observe.heartbeat_s:
+            return
+        self._beaten_s = moment.monotonic_s
+        beats = tuple(Beat(m.step.id, self._crew.progress(m), m.active_s(moment)) for m in self._crew.active)
+        self._store.commit(self._generation, changes=beats)
+        self._changed(())
+
+    def _sleep(self, listening: int) -> None:
+        if self._moved:
+            return
+        poll = select.poll()
+        for descriptor in (listening, *self._crew.descriptors()):
+            poll.register(descriptor, select.POLLIN)
+        poll.poll(1000 * self._patience_s())
+        bell.drain(listening)
+
+    def _patience_s(self) -> float:
+        wait = self._life.wait
+        return TICK_S if wait is None else min(TICK_S, max(remaining_s(wait, now()), 0.01))

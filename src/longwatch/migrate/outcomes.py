@@ -1,0 +1,242 @@
+"""What an outcome changes in a migrate watch's state. Pure: one function per kind of step."""
+
+from typing import TypeVar
+
+import msgspec
+
+from longwatch.kernel.instant import Deadline, Instant
+from longwatch.kernel.journal import Note
+from longwatch.kernel.line import Failed, Lost, Outcome, Stopped, Succeeded
+from longwatch.migrate import budget
+from longwatch.migrate.settings import Interrupted, MigrateSettings
+from longwatch.migrate.state import Job, MigrateState, Status
+from longwatch.migrate.steps import (
+    Attempt,
+    Commit,
+    Committed,
+    Evidence,
+    MigrateStep,
+    Offered,
+    Push,
+    Pushed,
+    Refused,
+    Spent,
+    Survey,
+    Surveyed,
+    Usage,
+    Verified,
+    Verify,
+    Worked,
+)
+
+SAME_FAILURES = 3
+"""So many times the same failing set in a row means: unfixable here (specification K28)."""
+
+Said = tuple[Note, ...]
+E = TypeVar("E")
+
+
+def after(
+    settings: MigrateSettings, state: MigrateState, step: MigrateStep, outcome: Outcome, now: Instant
+) -> tuple[MigrateState, Said]:
+    """Return the state after an outcome, and the events that explain it."""
+    match step:
+        case Survey():
+            return _surveyed(state, outcome, now)
+        case Attempt():
+            return _attempted(settings, state, step, outcome, now)
+        case Verify():
+            return _verified(settings, state, step, outcome, now)
+        case Commit():
+            return _committed(settings, state, step, outcome, now)
+        case Push():
+            return _pushed(state, step, outcome)
+
+
+def _surveyed(state: MigrateState, outcome: Outcome, now: Instant) -> tuple[MigrateState, Said]:
+    if not isinstance(outcome, Succeeded):
+        return state, ()
+    survey = msgspec.json.decode(outcome.evidence, type=Surveyed)
+    moved = msgspec.structs.replace(state, survey=survey, surveyed_at=now)
+    if state.head or survey.problem:
+        return moved, ()
+    note = Note("baseline.adopted", f"The baseline is {survey.head[:12]}.", {"commit": survey.head})
+    return msgspec.structs.replace(moved, head=survey.head), (note,)
+
+
+def _attempted(
+    settings: MigrateSettings, state: MigrateState, step: Attempt, outcome: Outcome, now: Instant
+) -> tuple[MigrateState, Said]:
+    job = msgspec.structs.replace(state.jobs.get(step.job, Job()), number=step.number, card=step.card)
+    match outcome:
+        case Succeeded(evidence):
+            found = _evidence(evidence)
+            charged = budget.charge(settings.budget, state, _usage(found))
+            if isinstance(found, Worked):
+                ready = msgspec.structs.replace(
+                    job, status=Status.CANDIDATE, candidate=found.candidate, lost=0
+                )
+                return _with(charged, step.job, ready), (_claimed(step, found),)
+            return _refused(settings, charged, step.job, job, found, now)
+        case Failed(_, evidence):
+            return _with(_charged_failure(settings, state, evidence), step.job, job), ()
+        case Lost(what):
+            return _cut(settings, budget.charge(settings.budget, state, Usage()), step, job, what, now)
+        case Stopped(what):
+            note = Note(
+                "attempt.stopped", f"{step.title} was ended on request and does not count. {what}".strip()
+            )
+            return _with(budget.charge(settings.budget, state, Usage()), step.job, job), (note,)
+
+
+def _verified(
+    settings: MigrateSettings, state: MigrateState, step: Verify, outcome: Outcome, now: Instant
+) -> tuple[MigrateState, Said]:
+    job = state.jobs[step.job]
+    if not isinstance(outcome, Succeeded):
+        return state, ()
+    found = _evidence(outcome.evidence)
+    if not isinstance(found, Verified):
+        return _refused(settings, state, step.job, job, found, now)
+    note = Note(
+        "job.verified",
+        f"{step.job}: verified ({', '.join(found.checks)}).",
+        {"job": step.job, "receipt": found.receipt, "commit": step.candidate.commit},
+    )
+    if step.candidate.commit == step.candidate.baseline:
+        closed = _done(job, found.receipt, step.candidate.baseline)
+        unchanged = Note(
+            "job.done",
+            f"{step.job}: no change was needed. {step.candidate.reason}".strip(),
+            {"job": step.job},
+        )
+        return _with(state, step.job, closed), (note, unchanged)
+    return _with(
+        state, step.job, msgspec.structs.replace(job, status=Status.VERIFIED, receipt=found.receipt)
+    ), (note,)
+
+
+def _committed(
+    settings: MigrateSettings, state: MigrateState, step: Commit, outcome: Outcome, now: Instant
+) -> tuple[MigrateState, Said]:
+    job = state.jobs[step.job]
+    if not isinstance(outcome, Succeeded):
+        return state, ()
+    found = _evidence(outcome.evidence)
+    if isinstance(found, Offered):
+        return _with(state, step.job, msgspec.structs.replace(job, offered=True)), ()
+    if not isinstance(found, Committed):
+        return _refused(settings, state, step.job, job, found, now)
+    data = {"job": step.job, "commit": found.commit, "receipt": step.receipt}
+    note = Note("job.committed", f"{step.job}: committed as {found.commit[:12]}.", data)
+    moved = msgspec.structs.replace(state, head=found.commit, survey=None)
+    if settings.publish.push:
+        waiting = msgspec.structs.replace(job, status=Status.COMMITTED, commit=found.commit)
+        return _with(moved, step.job, waiting), (note,)
+    done = Note("job.done", f"{step.job}: done.", {"job": step.job})
+    return _with(moved, step.job, _done(job, step.receipt, found.commit)), (note, done)
+
+
+def _pushed(state: MigrateState, step: Push, outcome: Outcome) -> tuple[MigrateState, Said]:
+    if not isinstance(outcome, Succeeded):
+        return state, ()
+    found = _evidence(outcome.evidence)
+    job = state.jobs[step.job]
+    if not isinstance(found, Pushed):
+        raise TypeError(f"a push left {type(found).__name__}")
+    note = Note(
+        "job.pushed",
+        f"{step.job}: the remote shows {found.commit[:12]}.",
+        {"job": step.job, "commit": found.commit},
+    )
+    done = Note("job.done", f"{step.job}: done.", {"job": step.job})
+    return _with(state, step.job, _done(job, job.receipt, found.commit)), (note, done)
+
+
+def _refused(  # noqa: PLR0917 - what it takes to judge one attempt
+    settings: MigrateSettings, state: MigrateState, name: str, job: Job, found: Evidence, now: Instant
+) -> tuple[MigrateState, Said]:
+    if not isinstance(found, Refused):
+        raise TypeError(f"{name} left {type(found).__name__}")
+    failing = (*job.failing, found.failing)
+    attempts = job.attempts + 1
+    reason = "; ".join(found.reasons)
+    unfixable = bool(found.failing) and failing[-SAME_FAILURES:] == (found.failing,) * SAME_FAILURES
+    last = attempts >= settings.worker.max_attempts or unfixable
+    if last:
+        why = (
+            "unfixable here, the same checks failed each time"
+            if unfixable
+            else f"{attempts} attempts were refused"
+        )
+        reason = f"{reason} ({why})"
+    refused = msgspec.structs.replace(
+        job,
+        status=Status.BLOCKED if last else Status.RETRY_PENDING,
+        attempts=attempts,
+        lost=0,
+        failure=reason,
+        failing=failing,
+        candidate=None,
+        offered=False,
+        not_before=Deadline(since=now, delay_s=settings.worker.retry_delay_s),
+    )
+    note = Note(
+        f"attempt.refused.{found.kind}", f"{name}: attempt {job.number} refused: {reason}", {"job": name}
+    )
+    blocked = (Note("job.blocked", f"{name}: blocked. {reason}", {"job": name}),) if last else ()
+    return _with(msgspec.structs.replace(state, survey=None), name, refused), (note, *blocked)
+
+
+def _cut(  # noqa: PLR0917 - what it takes to judge one attempt
+    settings: MigrateSettings, state: MigrateState, step: Attempt, job: Job, what: str, now: Instant
+) -> tuple[MigrateState, Said]:
+    note = Note("attempt.lost", f"{step.title} was cut: {what}", {"job": step.job})
+    if settings.worker.interrupted is Interrupted.RECONCILE:
+        held = msgspec.structs.replace(state, unsettled=f"{step.title} was cut at an unknown point. {what}")
+        return _with(held, step.job, job), (note,)
+    lost = job.lost + 1
+    delay_s = min(settings.worker.retry_delay_s * (lost - 1), settings.backoff.max_s)
+    again = msgspec.structs.replace(
+        job, status=Status.RETRY_PENDING, lost=lost, not_before=Deadline(since=now, delay_s=delay_s)
+    )
+    return _with(state, step.job, again), (note,)
+
+
+def _charged_failure(settings: MigrateSettings, state: MigrateState, evidence: msgspec.Raw) -> MigrateState:
+    found = msgspec.json.decode(evidence, type=Spent | None)
+    return state if found is None else budget.charge(settings.budget, state, found.usage)
+
+
+def _claimed(step: Attempt, found: Worked) -> Note:
+    paths = f"{len(found.candidate.paths)} changed files" if found.candidate.paths else "no change"
+    return Note(
+        "attempt.claimed",
+        f"{step.title} claims to be done: {paths}. {found.candidate.summary}",
+        {"job": step.job},
+    )
+
+
+def _done(job: Job, receipt: str, commit: str) -> Job:
+    return msgspec.structs.replace(
+        job,
+        status=Status.DONE,
+        receipt=receipt,
+        commit=commit,
+        candidate=None,
+        failure="",
+        failing=(),
+        attempts=0,
+    )
+
+
+def _with(state: MigrateState, name: str, job: Job) -> MigrateState:
+    return msgspec.structs.replace(state, jobs={**state.jobs, name: job})
+
+
+def _evidence(raw: msgspec.Raw) -> Evidence:
+    return msgspec.json.decode(raw, type=Evidence)
+
+
+def _usage(found: Evidence) -> Usage:
+    return found.usage if isinstance(found, Refused | Worked) else Usage()

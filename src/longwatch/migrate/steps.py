@@ -1,0 +1,214 @@
+"""The steps of a migrate watch, and what each leaves as evidence. Values only.
+
+A piece of work is a cycle: `Survey` (what is the case), `Attempt` (the worker, untrusted), `Verify` (our own checks in
+a clean checkout), `Publish` (the commit) and `Push`. Each is a program of its own, so a crash loses one step at most.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+from longwatch.kernel.line import Recovery, Step
+
+REPOSITORY = "repository"
+"""The exclusive resource of steps that write into the person's repository."""
+
+
+class Survey(Step, frozen=True, kw_only=True, tag="survey"):
+    """Read the queue, the branch and the receipts afresh (specification M1, M4)."""
+
+    recovery: Recovery = Recovery.RERUN
+
+    @property
+    def opens_cycle(self) -> bool:
+        """A look is no work."""
+        return False
+
+    @property
+    def title(self) -> str:
+        """What a person reads."""
+        return "look at queue and repository"
+
+
+class Attempt(Step, frozen=True, kw_only=True, tag="attempt"):
+    """Let the worker work at one job, in a private clone at `baseline`. It survives a dead supervisor."""
+
+    job: str
+    number: int
+    """Counts every start, also those that do not count as an attempt; names folders and refs."""
+    baseline: str
+    card: str
+    """SHA-256 of the card that was surveyed."""
+    failure: str = ""
+    """Why the attempt before this one was refused."""
+    done: tuple[str, ...] = ()
+    recovery: Recovery = Recovery.ADOPT
+
+    @property
+    def title(self) -> str:
+        """What a person reads."""
+        return f"{self.job}: attempt {self.number}"
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """What an attempt brought, harvested and bound; still only a claim."""
+
+    attempt: str
+    number: int
+    nonce: str
+    baseline: str
+    commit: str
+    """The candidate commit; the baseline itself if nothing changed."""
+    tree: str
+    paths: tuple[str, ...]
+    summary: str
+    reason: str = ""
+    """Why no change is needed, where there is none."""
+
+
+class Verify(Step, frozen=True, kw_only=True, tag="verify"):
+    """Run the checks on a candidate in clean checkouts that the worker never touched, and sign what was seen."""
+
+    job: str
+    candidate: Candidate
+    card: str
+    recovery: Recovery = Recovery.RERUN
+
+    @property
+    def opens_cycle(self) -> bool:
+        """It continues an attempt."""
+        return False
+
+    @property
+    def title(self) -> str:
+        """What a person reads."""
+        return f"{self.job}: verification of attempt {self.candidate.number}"
+
+
+class Commit(Step, frozen=True, kw_only=True, tag="commit"):
+    """Commit a verified candidate on the person's branch. After a crash git is asked what happened."""
+
+    job: str
+    title_text: str
+    candidate: Candidate
+    receipt: str
+    ask_only: bool = False
+    """Only find out whether the person took the change themselves (`publish.commit = false`)."""
+    recovery: Recovery = Recovery.CONFIRM
+    exclusive: frozenset[str] = frozenset({REPOSITORY})
+
+    @property
+    def opens_cycle(self) -> bool:
+        """It continues an attempt."""
+        return False
+
+    @property
+    def title(self) -> str:
+        """What a person reads."""
+        return f"{self.job}: commit"
+
+
+class Push(Step, frozen=True, kw_only=True, tag="push"):
+    """Push the branch and read back what the remote shows. Safe to repeat: the remote's ref decides."""
+
+    job: str
+    commit: str
+    recovery: Recovery = Recovery.RERUN
+    exclusive: frozenset[str] = frozenset({REPOSITORY})
+
+    @property
+    def opens_cycle(self) -> bool:
+        """It continues an attempt."""
+        return False
+
+    @property
+    def title(self) -> str:
+        """What a person reads."""
+        return f"{self.job}: push"
+
+
+MigrateStep = Survey | Attempt | Verify | Commit | Push
+
+
+class CardRef(msgspec.Struct, frozen=True, kw_only=True):
+    """What deciding needs of a card. The queue's order is the order of the tuple that holds them."""
+
+    id: str
+    title: str
+    digest: str
+    after: tuple[str, ...] = ()
+
+
+class Surveyed(msgspec.Struct, frozen=True, kw_only=True):
+    """What is the case. `problem` is what keeps any work from beginning."""
+
+    head: str = ""
+    cards: tuple[CardRef, ...] = ()
+    stale: tuple[tuple[str, str], ...] = ()
+    """Done jobs whose receipts no longer hold, with the reason."""
+    problem: str = ""
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
+    """What an attempt cost. `None`: unknown, which counts as the whole reservation (specification M11)."""
+
+    tokens: int | None = None
+    usd: float | None = None
+
+
+class Refusal(StrEnum):
+    """Which kind of evidence was missing."""
+
+    CLAIM = "claim"
+    CHANGE = "change"
+    CHECKS = "checks"
+    PUBLISH = "publish"
+
+
+class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
+    """An attempt that does not count, with everything that is wrong with it."""
+
+    kind: Refusal
+    reasons: tuple[str, ...]
+    failing: tuple[str, ...] = ()
+    """Names of the failing checks and tests, to see whether they are the same each time (specification K28)."""
+    usage: Usage = Usage()
+
+
+class Worked(msgspec.Struct, frozen=True, kw_only=True, tag="worked"):
+    """An attempt brought a candidate."""
+
+    candidate: Candidate
+    usage: Usage = Usage()
+
+
+class Verified(msgspec.Struct, frozen=True, kw_only=True, tag="verified"):
+    """All checks passed; the receipt says what was seen."""
+
+    receipt: str
+    checks: tuple[str, ...]
+
+
+class Committed(msgspec.Struct, frozen=True, kw_only=True, tag="committed"):
+    """The commit stands on the branch."""
+
+    commit: str
+
+
+class Offered(msgspec.Struct, frozen=True, kw_only=True, tag="offered"):
+    """The person has not taken the change yet."""
+
+
+class Pushed(msgspec.Struct, frozen=True, kw_only=True, tag="pushed"):
+    """The remote shows the commit."""
+
+    commit: str
+
+
+class Spent(msgspec.Struct, frozen=True, kw_only=True, tag="spent"):
+    """Evidence beside a failure: what it cost although nothing came of it."""
+
+    usage: Usage
+
+
+Evidence = Refused | Worked | Verified | Committed | Offered | Pushed | Spent
