@@ -63,6 +63,15 @@ def _pids() -> Iterator[int]:
     return (int(name) for name in os.listdir("/proc") if name.isdigit())  # noqa: PTH208 - a Path per process is slow
 
 
+def namespace_depth(pid: int) -> int:
+    """How many nested pid namespaces the process lives in: 1 outside every container; 0 if it is gone."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace").splitlines()
+    except _GONE:
+        return 0
+    return next((len(line.split()) - 1 for line in lines if line.startswith("NSpid:")), 1)
+
+
 def identify(pid: int, cookie: str) -> Identity:
     """Return the identity of a process that exists now, a zombie too; it is an error if there is none."""
     stat = read_stat(pid)

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from longwatch.kernel import cgroup, tree
-from longwatch.kernel.child import Command, Monitor, ProcessRecord, Silent
+from longwatch.kernel.child import Command, Identity, Monitor, ProcessRecord, Silent
 from longwatch.kernel.clock import stamp
 from longwatch.kernel.errors import LongwatchError
-from longwatch.kernel.identity import Stat, identify, identity_of, send, snapshot
+from longwatch.kernel.identity import Stat, identify, send, snapshot
 from longwatch.kernel.limits import LimitHit, Limits, Observation, verdict
 from longwatch.kernel.meter import Meter
 from longwatch.kernel.pump import CappedLog, Pump
@@ -191,9 +191,11 @@ class _Supervision:
 
     def _ask_to_end(self) -> None:
         """TERM for everyone, and time to say last words: their output is still taken."""
-        for stat in self._find():
-            tree.ask(identity_of(stat, self._cookie))
-        self._wait_for_end(self._limits.grace_s)
+        deadline = time.monotonic() + self._limits.grace_s
+        asked: frozenset[Identity] = frozenset()
+        while not self._pump.ended and (left_s := deadline - time.monotonic()) > 0:
+            asked |= tree.ask(self._find(), self._cookie, asked)
+            self._wait_for_end(min(left_s, _TICK_S))
 
     def _wait_for_end(self, timeout_s: float) -> None:
         deadline = time.monotonic() + timeout_s

@@ -9,7 +9,7 @@ import os
 import select
 import signal
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from longwatch.kernel import cgroup
@@ -20,6 +20,7 @@ from longwatch.kernel.identity import (
     alive,
     find_by_cookie,
     identity_of,
+    namespace_depth,
     open_pidfd,
     read_stat,
     send,
@@ -118,22 +119,43 @@ def end(find: Find, *, cookie: str, group: cgroup.Group | None, grace_s: float) 
     return frozenset(ended)
 
 
-def ask(identity: Identity) -> None:
-    """TERM one process. A stopped one acts on it only after it goes on."""
-    send(identity, signal.SIGTERM)
-    send(identity, signal.SIGCONT)
+def ask(members: tuple[Stat, ...], cookie: str, asked: frozenset[Identity]) -> frozenset[Identity]:
+    """TERM everyone who was not asked before; return who was.
+
+    The launcher of a container would take everything inside with it at once: it ends by itself after the last one.
+    """
+    launchers = _launchers(members)
+    fresh = {identity_of(stat, cookie) for stat in members if stat.pid not in launchers} - asked
+    for identity in fresh:
+        send(identity, signal.SIGTERM)
+        # A stopped process acts on it only after it goes on.
+        send(identity, signal.SIGCONT)
+    return frozenset(fresh)
+
+
+def _launchers(members: tuple[Stat, ...]) -> frozenset[int]:
+    """Members outside a pid namespace in which a descendant of theirs lives."""
+    depth = {stat.pid: namespace_depth(stat.pid) for stat in members}
+    parents = {stat.pid: stat.ppid for stat in members}
+    return frozenset(
+        above for pid, level in depth.items() for above in _ancestors(pid, parents) if depth[above] < level
+    )
+
+
+def _ancestors(pid: int, parents: Mapping[int, int]) -> Iterator[int]:
+    while (pid := parents.get(pid, 0)) in parents:
+        yield pid
 
 
 def _ask_all(find: Find, cookie: str, deadline: float) -> set[Identity]:
     """TERM everyone once, until nobody is left or time is up."""
-    asked: set[Identity] = set()
+    asked: frozenset[Identity] = frozenset()
+    seen: set[Identity] = set()
     while time.monotonic() < deadline and (members := find()):
-        fresh = {identity_of(stat, cookie) for stat in members} - asked
-        for identity in fresh:
-            ask(identity)
-        asked |= fresh
-        _wait_for_any(asked, min(_LOOK_AGAIN_S, max(deadline - time.monotonic(), 0)))
-    return asked
+        seen |= {identity_of(stat, cookie) for stat in members}
+        asked |= ask(members, cookie, asked)
+        _wait_for_any(seen, min(_LOOK_AGAIN_S, max(deadline - time.monotonic(), 0)))
+    return seen
 
 
 def _kill(members: tuple[Stat, ...], cookie: str, group: cgroup.Group | None) -> None:
