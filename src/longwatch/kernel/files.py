@@ -49,11 +49,7 @@ def replace(path: Path, data: bytes, mode: int = 0o600) -> None:
         NotReadyError: the disk is full.
         LongwatchError: any other reason; the message names the path and the mend.
     """
-
-    def publish(folder: int, temporary: str) -> None:
-        os.replace(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
-
-    _write(path, data, mode, publish)
+    _write(path, data, mode, _exchange)
 
 
 def replace_json(path: Path, value: msgspec.Struct, mode: int = 0o600) -> None:
@@ -62,12 +58,12 @@ def replace_json(path: Path, value: msgspec.Struct, mode: int = 0o600) -> None:
 
 
 def show(path: Path, data: bytes, mode: int = 0o600) -> None:
-    """Put `data` at `path` whole, but without waiting for the disk: for signs of life, which may be lost."""
-    with _explained("write", path):
-        temporary = path.with_name(f".longwatch-{secrets.token_hex(8)}.tmp")
-        with os.fdopen(os.open(temporary, _NEW, mode), "wb") as file:
-            file.write(data)
-        temporary.replace(path)
+    """Put `data` at `path` whole, but without waiting for the disk: for what may be lost with the power.
+
+    Raises:
+        NotReadyError, LongwatchError: as `replace`.
+    """
+    _write(path, data, mode, _exchange, durable=False)
 
 
 def create(path: Path, data: bytes, mode: int = 0o600) -> None:
@@ -79,13 +75,8 @@ def create(path: Path, data: bytes, mode: int = 0o600) -> None:
         IntegrityError: something else stands at `path`.
         NotReadyError, LongwatchError: as `replace`.
     """
-
-    def publish(folder: int, temporary: str) -> None:
-        os.link(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
-        os.unlink(temporary, dir_fd=folder)
-
     try:
-        _write(path, data, mode, publish)
+        _write(path, data, mode, _add)
     except FileExistsError:
         if not _holds(path, data):
             raise IntegrityError(
@@ -105,6 +96,28 @@ def make_folder(path: Path) -> Path:
             return path
 
 
+def normal(relative: str) -> str:
+    """Pure: return the path without `.` and doubled `/`; the root itself is `.`.
+
+    Raises:
+        PathError: it is empty, absolute, has a NUL or a `..`, or cannot be a file name.
+    """
+    if not relative:
+        raise PathError("an empty path names nothing: write a path inside the root")
+    if "\0" in relative:
+        raise PathError(f"path {relative!r} has a NUL character: remove it")
+    if relative.startswith("/"):
+        raise PathError(f"path {relative!r} is absolute: write it relative to its root")
+    parts = [part for part in relative.split("/") if part not in {"", "."}]
+    if ".." in parts:
+        raise PathError(f"path {relative!r} has a `..`: write it without")
+    try:
+        os.fsencode(relative)
+    except UnicodeEncodeError as error:
+        raise PathError(f"path {relative!r} cannot be a file name: {error.reason}") from error
+    return "/".join(parts) or "."
+
+
 def contained(root: Path, relative: str) -> Path:
     """Return `root / relative` if it stays inside `root`, symbolic links followed (specification K34).
 
@@ -115,8 +128,7 @@ def contained(root: Path, relative: str) -> Path:
         PathError: it is empty, absolute, has a NUL or a `..`, or a symbolic link on its way leads outside or in
             a circle.
     """
-    _refuse_form(relative)
-    path = root / relative
+    path = root / normal(relative)
     base = os.path.realpath(root)
     if not _inside(os.path.realpath(path), base):
         raise PathError(
@@ -194,27 +206,40 @@ def _opened(folder: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _write(path: Path, data: bytes, mode: int, publish: Callable[[int, str], None]) -> None:
+def _exchange(folder: int, temporary: str, name: str) -> None:
+    os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def _add(folder: int, temporary: str, name: str) -> None:
+    os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+    os.unlink(temporary, dir_fd=folder)
+
+
+def _write(
+    path: Path, data: bytes, mode: int, publish: Callable[[int, str, str], None], *, durable: bool = True
+) -> None:
     with _explained("write", path), _opened(path.parent) as folder:
         temporary = f".longwatch-{secrets.token_hex(8)}.tmp"
         try:
-            _fill(folder, temporary, data, mode)
-            publish(folder, temporary)
+            _fill(folder, temporary, data, mode, durable=durable)
+            publish(folder, temporary, path.name)
         except BaseException:
             with suppress(FileNotFoundError):
                 os.unlink(temporary, dir_fd=folder)
             raise
-        os.fsync(folder)
+        if durable:
+            os.fsync(folder)
 
 
-def _fill(folder: int, name: str, data: bytes, mode: int) -> None:
+def _fill(folder: int, name: str, data: bytes, mode: int, *, durable: bool) -> None:
     descriptor = os.open(name, _NEW, 0o600, dir_fd=folder)
     try:
         rest = memoryview(data)
         while rest:
             rest = rest[os.write(descriptor, rest) :]
         os.fchmod(descriptor, mode)
-        os.fsync(descriptor)
+        if durable:
+            os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
@@ -224,21 +249,6 @@ def _holds(path: Path, data: bytes) -> bool:
         return read_bounded(path, len(data)) == data
     except (PathError, FileNotFoundError):
         return False
-
-
-def _refuse_form(relative: str) -> None:
-    if not relative:
-        raise PathError("an empty path names nothing: write a path inside the root")
-    if "\0" in relative:
-        raise PathError(f"path {relative!r} has a NUL character: remove it")
-    if relative.startswith("/"):
-        raise PathError(f"path {relative!r} is absolute: write it relative to its root")
-    if ".." in relative.split("/"):
-        raise PathError(f"path {relative!r} has a `..`: write it without")
-    try:
-        os.fsencode(relative)
-    except UnicodeEncodeError as error:
-        raise PathError(f"path {relative!r} cannot be a file name: {error.reason}") from error
 
 
 def _inside(path: str, base: str) -> bool:
