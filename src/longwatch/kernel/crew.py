@@ -70,7 +70,7 @@ class Crew(Generic[T]):
 
     def find(self, left: OpenStep) -> tuple[Member[T], bool]:
         """Return the member of a step that an earlier supervisor left, and whether it has ended (specification K23)."""
-        step: T = msgspec.json.decode(left.step, type=self._step_type)
+        step = self.decode(left)
         member = Member(
             step, left.cookie, left.began, base_s=left.base_s, last_s=left.active_s, runs=left.runs
         )
@@ -81,6 +81,11 @@ class Crew(Generic[T]):
             return member, True
         self.active.append(member)
         return member, False
+
+    def decode(self, left: OpenStep) -> T:
+        """Return the line's own type of a stored step."""
+        step: T = msgspec.json.decode(left.step, type=self._step_type)
+        return step
 
     def fits(self, step: T, cores: int) -> bool:
         """Return whether capacity and exclusive resources allow this step now."""

@@ -142,12 +142,9 @@ class Supervisor(Generic[S, T]):
         self._crew.press()
         self._beat()
         self._drain()
-        return self._ending(stay=stay) if self._held() else self._proceed(max_cycles)
-
-    def _held(self) -> bool:
-        if self._signals and not self._crew.active:
-            return True
-        return self._life.phase in EXIT_CODES and not self._crew.active
+        if self._crew.active or not (self._signals or self._life.phase in EXIT_CODES):
+            return self._proceed(max_cycles)
+        return self._ending(stay=stay)
 
     def _ending(self, *, stay: bool) -> ExitCode | None:
         if stay and self._life.phase is Phase.PAUSED and not self._signals:
@@ -184,14 +181,13 @@ class Supervisor(Generic[S, T]):
             return
         note = Note("request.obeyed", f"Request {seq} is obeyed: {request.verb}.", said)
         self._state = state
-        settled = self._unsettled() if request.accept else ()
+        settled = self._close_unknown() if request.accept else ()
         self._commit(note, life=control.obeyed(moved, seq, request), changes=settled)
         if moved.phase in DRAINING and not request.after_step:
             self._crew.ask_all_to_stop()
 
     def _refuse(self, seq: int, why: str, said: dict[str, str | int]) -> None:
-        life = msgspec.structs.replace(self._life, obeyed=seq)
-        self._commit(Note("request.refused", why, said), life=life)
+        self._commit(Note("request.refused", why, said), life=msgspec.structs.replace(self._life, obeyed=seq))
 
     # -- ends of steps
 
@@ -230,6 +226,8 @@ class Supervisor(Generic[S, T]):
         self._commit(*notes, life=life, changes=(ended,))
 
     def _halt_for(self, member: Member[T]) -> None:
+        if self._life.phase in lifecycle.HELD:
+            return
         why = f"{member.step.title} ended at an unknown point. Look with `longwatch reconcile`."
         life = msgspec.structs.replace(self._life, halt=Halt(lifecycle.Verdict.NEEDS_RECONCILE, why))
         self._commit(Note("step.unknown", why, {"step": member.step.id}), life=life)
@@ -308,10 +306,11 @@ class Supervisor(Generic[S, T]):
         return None
 
     def _scarce(self) -> str | None:
+        """Return why the disk allows no new work (specification K8), or `None`."""
         free, reserve = files.free_bytes(self._watch.hidden), self._settings.host.free_disk_bytes
-        if free >= reserve:
-            return None
-        return f"{free:,} bytes are free on the disk of {self._watch.hidden}, host.free_disk_bytes keeps {reserve:,}: free some space"
+        where = f"the disk of {self._watch.hidden}"
+        mend = f"host.free_disk_bytes keeps {reserve:,}: free some space"
+        return None if free >= reserve else f"{free:,} bytes are free on {where}, {mend}"
 
     def _wait(self, wait: Wait) -> None:
         if wait.delay_s is not None:
@@ -360,13 +359,16 @@ class Supervisor(Generic[S, T]):
         self._moved = True
         self._changed(notes)
 
-    def _unsettled(self) -> tuple[Ended, ...]:
-        """Close the steps of unknown effect that a person has looked at."""
+    def _close_unknown(self) -> tuple[Ended, ...]:
+        """Close the steps of unknown effect that a person has looked at; the line is told that they are lost."""
         mine = self._crew.steps()
-        left = (step for step in self._store.open_steps() if step.id not in mine)
-        return tuple(
-            Ended(id=step.id, outcome=Lost("accepted by a person"), active_s=step.active_s) for step in left
-        )
+        ended = []
+        for left in self._store.open_steps():
+            if left.id not in mine:
+                step, outcome = self._crew.decode(left), Lost("A person looked at it and accepted.")
+                self._state, _ = self._line.apply(self._state, step, outcome, now())
+                ended.append(Ended(id=left.id, outcome=outcome, active_s=left.active_s))
+        return tuple(ended)
 
     def _beat(self) -> None:
         moment = now()
@@ -387,5 +389,11 @@ class Supervisor(Generic[S, T]):
         bell.drain(listening)
 
     def _patience_s(self) -> float:
-        wait = self._life.wait
-        return TICK_S if wait is None else min(TICK_S, max(remaining_s(wait, now()), 0.01))
+        moment = now()
+        wait_s = TICK_S if self._life.wait is None else remaining_s(self._life.wait, moment)
+        beat_s = (
+            self._beaten_s + self._settings.observe.heartbeat_s - moment.monotonic_s
+            if self._crew.active
+            else TICK_S
+        )
+        return max(min(TICK_S, wait_s, beat_s), 0.01)

@@ -1,0 +1,1 @@
+"""Helpers of the tests: toy lines, scripted servers, programs that misbehave."""
