@@ -1,10 +1,23 @@
 """`longwatch.toml` of a migrate watch, as frozen types. Names are the keys of the file; units stand in them."""
 
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
+from pathlib import Path
 
 import msgspec
 
+from longwatch.kernel import config
+from longwatch.kernel.config import Problem, at
+from longwatch.kernel.errors import PathError
+from longwatch.kernel.files import contained
 from longwatch.kernel.settings import KernelSettings
+from longwatch.migrate.names import bad_branch, bad_name, bad_path, bad_pattern, bad_remote
+
+KIND = "migrate"
+FILE = "longwatch.toml"
+ADAPTERS = ("command", "replay", "codex", "claude")
+SANDBOXES = ("bubblewrap", "none")
 
 
 class Repository(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -15,8 +28,11 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """
 
     path: str = "."
+    """Where the git repository lies, relative to this file's folder: that folder itself, or one inside it."""
     branch: str
+    """The one branch that verified changes are committed on, as `git branch --show-current` prints it."""
     tasks: str = "tasks"
+    """The folder of the task cards, relative to this file's folder."""
     tests: tuple[str, ...] = ()
     """What counts as a test file; empty: the built-in patterns of all known test runners."""
     protected: tuple[str, ...] = ()
@@ -40,32 +56,50 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     argv: tuple[str, ...] = ()
     """For `command`: the program. For `replay`: the folder of recorded attempts. Else: the program's path, if not on PATH."""
     model: str = ""
+    """The model that the program is asked to use; empty: the program's own default."""
     options: tuple[str, ...] = ()
     """More arguments for the program, as they are."""
     prompt: str = "prompt.md"
+    """The template of what the worker is told, relative to this file's folder."""
     network: bool = False
+    """Whether the worker may use the network; a program that asks a model needs it."""
     environment: tuple[str, ...] = ()
     """Names of variables that the worker may see (an API key)."""
     max_attempts: int = 3
+    """So many refused attempts at one job block it."""
     retry_delay_s: float = 10.0
+    """The wait between two attempts at one job."""
     interrupted: Interrupted = Interrupted.RETRY
+    """What follows when an attempt was cut at an unknown point: `retry` in a fresh checkout, or `reconcile`."""
     model_start_timeout_s: float = 180.0
+    """So long may the model take to its first action; after that the provider counts as down."""
     model_idle_timeout_s: float = 600.0
+    """So long may the model be silent with no command of its own running."""
     wall_s: float = 7200.0
+    """The longest time for one attempt."""
     idle_s: float = 1800.0
+    """The longest time without output, CPU or I/O in the worker's whole process tree."""
     log_bytes: int = 256 * 1024**2
+    """The most that an attempt may write to its log."""
     memory_bytes: int = 8 * 1024**3
+    """The most memory for the worker's whole process tree."""
     processes: int = 512
+    """The most processes and threads in the worker's tree."""
     file_bytes: int = 4 * 1024**3
+    """The largest single file that the worker may write."""
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`[budget]`: 0 means no limit. Reserved before a worker starts; unknown usage counts as the whole reservation."""
 
     tokens_per_attempt: int = 0
+    """Reserved for each attempt before it starts."""
     tokens: int = 0
+    """For the life of the watch."""
     usd_per_attempt: float = 0.0
+    """Reserved for each attempt before it starts, in US dollars."""
     usd: float = 0.0
+    """For the life of the watch, in US dollars."""
 
 
 class Census(StrEnum):
@@ -90,12 +124,17 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """`[[checks]]`: a command that proves something. argv only, no shell."""
 
     name: str
+    """What cards and receipts call it."""
     argv: tuple[str, ...]
+    """The program and its arguments, one word each."""
     kind: str = "test"
     """`test`, `build`, `lint`, `typecheck`, or a word of your own. Only a `test` must run tests."""
     cwd: str = "."
+    """The folder it runs in, relative to the repository's root."""
     timeout_s: float = 1800.0
+    """The longest time it may take; longer is a failure."""
     census: Census = Census.AUTO
+    """How the tests that ran are counted; `auto` recognises the runner from its output."""
     fails_before: bool = False
     """It must fail on the tree before the change: the proof that it observes the task."""
 
@@ -110,9 +149,13 @@ class SandboxSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     share: tuple[str, ...] = ()
     """Ignored folders of the repository that checks need (`node_modules`, `.venv`): shown read-only in each checkout."""
     tmp_bytes: int = 2 * 1024**3
+    """The size of the private temporary folder."""
     check_network: bool = False
+    """Whether checks may use the network."""
     check_memory_bytes: int = 8 * 1024**3
+    """The most memory for one check's whole process tree."""
     check_processes: int = 512
+    """The most processes and threads of one check."""
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -121,16 +164,22 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     executables: tuple[str, ...] = ()
     """Besides the built-in allow-list."""
     forbidden_words: tuple[str, ...] = ()
+    """Words that no check's command may hold (a browser that is not permitted)."""
     required_kinds: tuple[str, ...] = ("test",)
+    """Kinds of which every job needs at least one check; `test` is always among them."""
 
 
 class Publish(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`[publish]`: what happens to a verified change."""
 
     commit: bool = True
+    """Commit verified changes on the branch; otherwise the watch stops at `ready_to_publish`."""
     push: bool = False
+    """Push the branch after each commit."""
     remote: str = "origin"
+    """The name of the git remote to push to."""
     push_tries: int = 4
+    """So many tries for one push, with growing pauses."""
 
 
 class MigrateSettings(KernelSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -143,3 +192,165 @@ class MigrateSettings(KernelSettings, frozen=True, kw_only=True, forbid_unknown_
     sandbox: SandboxSettings = SandboxSettings()
     policy: Policy = Policy()
     publish: Publish = Publish()
+
+
+def load(watch_dir: Path) -> MigrateSettings:
+    """Return the settings of the watch in `watch_dir`, fit to begin work with.
+
+    Raises:
+        ConfigError: the file is wrong, or a path in it leaves its root over a symbolic link; all problems at once.
+    """
+    path = watch_dir / FILE
+    settings = config.load(path, MigrateSettings, problems)
+    config.refuse(path, _leaving(watch_dir, settings))
+    return settings
+
+
+def problems(settings: MigrateSettings) -> Iterator[Problem]:
+    """Yield everything that is wrong with the meaning of the settings. Pure."""
+    if settings.kind != KIND:
+        yield Problem(at("kind", settings.kind), f'must be "{KIND}" for this kind of watch')
+    yield from _repository_problems(settings.repository)
+    yield from _worker_problems(settings.worker)
+    yield from _budget_problems(settings.budget)
+    yield from _sandbox_problems(settings.sandbox)
+    yield from _publish_problems(settings.publish)
+    yield from _policy_problems(settings.policy)
+    yield from _checks_problems(settings)
+
+
+def check_problems(key: str, check: Check) -> Iterator[Problem]:
+    """Yield what is wrong with one check, whether it stands in the settings or in a card."""
+    yield from _refused(f"{key}.name", [check.name], bad_name)
+    if not check.argv or not check.argv[0]:
+        yield Problem(at(f"{key}.argv", check.argv), 'must begin with a program, like ["pytest", "-q"]')
+    if any("\0" in word for word in check.argv):
+        yield Problem(at(f"{key}.argv", check.argv), "must have no NUL character")
+    yield from _refused(f"{key}.kind", [check.kind], bad_name)
+    yield from _refused(f"{key}.cwd", [check.cwd], bad_path)
+    yield from config.not_positive(key, check, "timeout_s")
+    if check.kind == "test" and check.census is Census.NONE:
+        mend = "a check of kind `test` must count its tests: choose its runner, or give it another kind"
+        yield Problem(at(f"{key}.census", check.census), mend)
+
+
+def _repository_problems(repository: Repository) -> Iterator[Problem]:
+    for name in ("path", "tasks"):
+        yield from _refused(f"repository.{name}", [getattr(repository, name)], bad_path)
+    yield from _refused("repository.branch", [repository.branch], bad_branch)
+    for name in ("tests", "protected", "changeable"):
+        yield from _refused(f"repository.{name}", getattr(repository, name), bad_pattern)
+
+
+def _worker_problems(worker: WorkerSettings) -> Iterator[Problem]:
+    if worker.adapter not in ADAPTERS:
+        mend = f"is no adapter{config.nearest(worker.adapter, ADAPTERS)}"
+        yield Problem(at("worker.adapter", worker.adapter), mend)
+    if worker.adapter == "command" and not worker.argv:
+        yield Problem(
+            at("worker.argv", worker.argv), "the adapter `command` needs the program and its arguments"
+        )
+    if worker.adapter == "replay" and len(worker.argv) != 1:
+        yield Problem(
+            at("worker.argv", worker.argv), "the adapter `replay` needs the one folder of recorded attempts"
+        )
+    if any(not word or "\0" in word for word in worker.argv):
+        yield Problem(at("worker.argv", worker.argv), "must have no empty word and no NUL character")
+    yield from _refused("worker.prompt", [worker.prompt], bad_path)
+    yield from config.bad_variables("worker.environment", worker.environment)
+    times = ("model_start_timeout_s", "model_idle_timeout_s", "wall_s", "idle_s")
+    sizes = ("log_bytes", "memory_bytes", "processes", "file_bytes")
+    yield from config.not_positive("worker", worker, *times, *sizes)
+    yield from config.too_small("worker", worker, {"max_attempts": 1, "retry_delay_s": 0})
+
+
+def _budget_problems(budget: Budget) -> Iterator[Problem]:
+    names = ("tokens_per_attempt", "tokens", "usd_per_attempt", "usd")
+    yield from config.too_small("budget", budget, dict.fromkeys(names, 0))
+    for unit in ("tokens", "usd"):
+        whole, one = getattr(budget, unit), getattr(budget, f"{unit}_per_attempt")
+        if 0 < whole < one:
+            mend = f"is more than all of budget.{unit} ({whole:g}): no attempt could ever start"
+            yield Problem(at(f"budget.{unit}_per_attempt", one), mend)
+
+
+def _sandbox_problems(sandbox: SandboxSettings) -> Iterator[Problem]:
+    if sandbox.kind not in SANDBOXES:
+        yield Problem(
+            at("sandbox.kind", sandbox.kind), f"is no sandbox{config.nearest(sandbox.kind, SANDBOXES)}"
+        )
+    yield from _refused("sandbox.expose", sandbox.expose, _bad_exposed)
+    yield from _refused("sandbox.share", sandbox.share, _bad_shared)
+    yield from config.not_positive("sandbox", sandbox, "tmp_bytes", "check_memory_bytes", "check_processes")
+
+
+def _publish_problems(publish: Publish) -> Iterator[Problem]:
+    yield from _refused("publish.remote", [publish.remote], bad_remote)
+    yield from config.too_small("publish", publish, {"push_tries": 1})
+    if publish.push and not publish.commit:
+        yield Problem(
+            at("publish.push", publish.push), "needs publish.commit = true: there is nothing else to push"
+        )
+
+
+def _policy_problems(policy: Policy) -> Iterator[Problem]:
+    yield from _refused("policy.required_kinds", policy.required_kinds, bad_name)
+    if "test" not in policy.required_kinds:
+        mend = 'must hold "test": a change that no test has seen is not verified'
+        yield Problem(at("policy.required_kinds", policy.required_kinds), mend)
+    for name in ("executables", "forbidden_words"):
+        if not all(word.strip() for word in getattr(policy, name)):
+            yield Problem(at(f"policy.{name}", getattr(policy, name)), "must have no empty word")
+
+
+def _checks_problems(settings: MigrateSettings) -> Iterator[Problem]:
+    """Without checks nothing could ever be verified, so no token may be spent (specification M23)."""
+    checks = settings.checks
+    if not checks:
+        mend = 'there are none: add at least one, like [[checks]] name = "tests", argv = ["pytest", "-q"]'
+        yield Problem("checks", mend)
+        return
+    for number, check in enumerate(checks):
+        yield from check_problems(f"checks[{number}]", check)
+    for name, count in Counter(check.name.lower() for check in checks).items():
+        if count > 1:
+            yield Problem(at("checks.name", name), f"{count} checks have this name: give each its own")
+    for kind in dict.fromkeys(settings.policy.required_kinds):
+        if kind not in {check.kind for check in checks}:
+            yield Problem("checks", f'no check has the required kind: add one with kind = "{kind}"')
+
+
+def _bad_exposed(path: str) -> str:
+    if not path.startswith("/") or "\0" in path or ".." in path.split("/"):
+        return "must be a whole path from / without `..`"
+    return "" if path.strip("/") else "must not be the whole file system"
+
+
+def _bad_shared(path: str) -> str:
+    if path.strip("./") == "":
+        return "must be a folder inside the repository, not all of it"
+    return bad_pattern(path)
+
+
+def _refused(key: str, values: Iterable[str], rule: Callable[[str], str]) -> Iterator[Problem]:
+    for value in values:
+        mend = rule(value)
+        if mend:
+            yield Problem(at(key, value), mend)
+
+
+def _leaving(watch_dir: Path, settings: MigrateSettings) -> Iterator[Problem]:
+    """Yield the paths that lead outside over a symbolic link (specification K34)."""
+    repository = settings.repository
+    watch_paths = {"repository.path": repository.path, "repository.tasks": repository.tasks}
+    for key, path in {**watch_paths, "worker.prompt": settings.worker.prompt}.items():
+        yield from _outside(watch_dir, key, path)
+    for number, check in enumerate(settings.checks):
+        yield from _outside(watch_dir / repository.path, f"checks[{number}].cwd", check.cwd)
+
+
+def _outside(root: Path, key: str, path: str) -> Iterator[Problem]:
+    try:
+        contained(root, path)
+    except PathError as error:
+        yield Problem(at(key, path), str(error))
