@@ -159,7 +159,7 @@ def test_paths_are_never_patterns(tmp_path: Path) -> None:
 
 def test_an_error_holds_gits_own_words(tmp_path: Path) -> None:
     repository, _ = sample(tmp_path / "r")
-    with pytest.raises(GitError, match="rev-parse.*no-such"):
+    with pytest.raises(GitError, match=r"rev-parse.*no-such"):
         repository.tree_of("no-such")
 
 
