@@ -1,1 +1,22 @@
-"""Pure parsers of the event streams of agent programs."""
+"""What a worker's event stream tells while it runs: pure parsers, one file per format (specification M8)."""
+
+from longwatch.migrate.trace.claude import ClaudeTrace
+from longwatch.migrate.trace.codex import CodexTrace
+from longwatch.migrate.trace.model import Ending, Item, ProviderError, Tokens, Trace, TraceState
+from longwatch.migrate.trace.plain import PlainTrace
+from longwatch.migrate.trace.watch import Patience, TraceMonitor, reason_to_end
+
+__all__ = [
+    "ClaudeTrace",
+    "CodexTrace",
+    "Ending",
+    "Item",
+    "Patience",
+    "PlainTrace",
+    "ProviderError",
+    "Tokens",
+    "Trace",
+    "TraceMonitor",
+    "TraceState",
+    "reason_to_end",
+]
