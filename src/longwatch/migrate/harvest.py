@@ -147,9 +147,8 @@ def _take_in(view: Git, entries: tuple[Entry, ...], present: frozenset[str], ref
 def _restore_stored(view: Git, entries: tuple[Entry, ...], changes: tuple[Change, ...]) -> None:
     """Undo changes that only git's conversion of line ends made: the file's bytes are those that are stored."""
     before = {entry.path: entry for entry in entries}
-    maybe = [
-        c.path for c in changes if c.kind == "M" and c.mode == before[c.path].mode and "\n" not in c.path
-    ]
+    texts = (c for c in changes if c.kind == "M" and c.mode == before[c.path].mode != SYMLINK)
+    maybe = [change.path for change in texts if "\n" not in change.path]
     listing = "".join(f"{path}\n" for path in maybe)
     raw = (
         view.run("hash-object", "--no-filters", "--stdin-paths", stdin=os.fsencode(listing)).decode().split()
