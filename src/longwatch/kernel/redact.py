@@ -7,8 +7,9 @@ the beginning of a secret: a read boundary can't cut one in two (specification K
 import json
 import re
 from collections.abc import Iterable
-from itertools import pairwise
 from urllib.parse import quote
+
+import msgspec
 
 MASK = b"[secret]"
 SHORTEST_SECRET = 4
@@ -16,28 +17,46 @@ SHORTEST_SECRET = 4
 
 _HOLD = 64 * 1024
 """So much of an unfinished line is held back before it is given out in pieces."""
-_LONGEST_TOKEN = 4096
+_LONGEST_TOKEN = 16_384
 
-_TOKEN = rb"""
-(?<![A-Za-z0-9])(?:
-    sk-[A-Za-z0-9_-]{16,4096}
-  | gh[a-z]_[A-Za-z0-9]{20,4096}
-  | github_pat_[A-Za-z0-9_]{20,4096}
-  | glpat-[A-Za-z0-9_-]{16,4096}
-  | hf_[A-Za-z0-9]{20,4096}
-  | (?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Z0-9])
-  | AIza[A-Za-z0-9_-]{30,4096}
-  | xox[a-z]-[A-Za-z0-9-]{10,4096}
-  | eyJ[A-Za-z0-9_-]{8,4096}\.eyJ[A-Za-z0-9_-]{8,4096}\.[A-Za-z0-9_-]{8,4096}
-)
-| (?i:(?<=bearer\ )|(?<=bearer:))[A-Za-z0-9._~+/-]{16,4096}=*
-"""
-_KEY_NAME = rb"[A-Z0-9 ]{0,40}PRIVATE\ KEY-----"
+_KEY_NAME = rb"[A-Z0-9 ]{0,40}PRIVATE KEY-----"
 _KEY_TEXT = rb"[A-Za-z0-9+/=:,\s\\-]"
-_KEY_REST = rb"(?:" + _KEY_TEXT + rb"*?-----END\ " + _KEY_NAME + rb"|" + _KEY_TEXT + rb"*)"
-_KEY = rb"-----BEGIN\ " + _KEY_NAME + _KEY_REST
-_REST_OF_KEY = re.compile(_KEY_REST, re.VERBOSE)
-_END_OF_KEY = re.compile(rb"-----END\ " + _KEY_NAME + rb"\Z", re.VERBOSE)
+_KEY_REST = rb"(?:" + _KEY_TEXT + rb"*?-----END " + _KEY_NAME + rb"|" + _KEY_TEXT + rb"*)"
+_KEY = re.compile(rb"-----BEGIN " + _KEY_NAME + _KEY_REST)
+_REST_OF_KEY = re.compile(_KEY_REST)
+_END_OF_KEY = re.compile(rb"-----END " + _KEY_NAME + rb"\Z")
+
+
+class _Shape(msgspec.Struct, frozen=True):
+    """A pattern, and a literal part of it: where that is missing, the pattern need not be tried."""
+
+    anchor: bytes
+    pattern: re.Pattern[bytes]
+
+
+def _token(anchor: bytes, rest: bytes) -> _Shape:
+    """A token that begins with its anchor, and not in the middle of a word."""
+    return _Shape(anchor, re.compile(anchor + rb"(?<![A-Za-z0-9]" + anchor + rb")" + rest))
+
+
+_SHAPES = (
+    _token(b"sk-", rb"[A-Za-z0-9_-]{16,4096}"),
+    *(
+        _token(anchor, rb"[A-Za-z0-9]{20,4096}")
+        for anchor in (b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_", b"hf_")
+    ),
+    _token(b"github_pat_", rb"[A-Za-z0-9_]{20,4096}"),
+    _token(b"glpat-", rb"[A-Za-z0-9_-]{16,4096}"),
+    *(_token(anchor, rb"[A-Z0-9]{16}(?![A-Z0-9])") for anchor in (b"AKIA", b"ASIA")),
+    _token(b"AIza", rb"[A-Za-z0-9_-]{30,4096}"),
+    _token(b"xox", rb"[a-z]-[A-Za-z0-9-]{10,4096}"),
+    _token(b"eyJ", rb"[A-Za-z0-9_-]{8,4096}\.eyJ[A-Za-z0-9_-]{8,4096}\.[A-Za-z0-9_-]{8,4096}"),
+    *(
+        _Shape(word, re.compile(word + rb":? {1,4}[A-Za-z0-9._~+/-]{16,4096}={0,4}"))
+        for word in (b"Bearer", b"bearer", b"BEARER")
+    ),
+    _Shape(b"-----BEGIN ", _KEY),
+)
 
 
 class Redactor:
@@ -46,8 +65,7 @@ class Redactor:
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         """Values are also masked as they look inside JSON and inside a URL."""
         self.values = _spellings(secrets)
-        literal = [re.escape(value) for value in self.values]
-        self._pattern = re.compile(b"|".join([*literal, _KEY, _TOKEN]), re.VERBOSE)
+        self._shapes = (*(_Shape(value, re.compile(re.escape(value))) for value in self.values), *_SHAPES)
 
     def text(self, text: str) -> str:
         """Mask a whole text."""
@@ -58,8 +76,20 @@ class Redactor:
         return tuple(map(self.text, argv))
 
     def spans(self, data: bytes) -> tuple[tuple[int, int], ...]:
-        """Where secrets stand in the data, in order, without overlap."""
-        return tuple(match.span() for match in self._pattern.finditer(data))
+        """Where secrets stand in the data: in order, and those that overlap as one."""
+        found = sorted(
+            match.span()
+            for shape in self._shapes
+            if shape.anchor in data
+            for match in shape.pattern.finditer(data)
+        )
+        merged: list[tuple[int, int]] = []
+        for start, stop in found:
+            if merged and start < merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(stop, merged[-1][1]))
+            else:
+                merged.append((start, stop))
+        return tuple(merged)
 
     def stream(self) -> "Stream":
         """Begin a stream of output."""
@@ -67,7 +97,7 @@ class Redactor:
 
     def bytes(self, data: bytes) -> bytes:
         """Mask a whole text."""
-        return self._pattern.sub(MASK, data)
+        return _masked(data, self.spans(data))
 
 
 class Stream:
@@ -77,7 +107,7 @@ class Stream:
         self._redactor = redactor
         self._held = bytearray()
         self._inside_key = False
-        self._longest = max((_LONGEST_TOKEN * 4, *map(len, redactor.values)))
+        self._longest = max((_LONGEST_TOKEN, *map(len, redactor.values)))
 
     def feed(self, data: bytes) -> bytes:
         """Take a piece; return what can be given out, masked: whole lines, as a rule."""
@@ -96,50 +126,46 @@ class Stream:
         return self._mask(data) if data else b""
 
     def _mask(self, data: bytes) -> bytes:
-        """Mask a piece that begins and ends outside every secret, except for the lines of a private key."""
-        start = 0
+        """Mask a piece that begins and ends outside every secret, except for a private key of many lines."""
         if self._inside_key:
-            match = _REST_OF_KEY.match(data)
-            start = match.end() if match else 0
-            self._inside_key = start == len(data) and not _END_OF_KEY.search(data)
-        spans = [(start + a, start + b) for a, b in self._redactor.spans(data[start:])]
-        if spans and spans[-1][1] == len(data):
-            self._inside_key = _is_open_key(data[slice(*spans[-1])])
-        borders = [start, *(edge for span in spans for edge in span), len(data)]
-        return MASK.join(data[a:b] for a, b in list(pairwise(borders))[::2])
+            rest = _REST_OF_KEY.match(data)
+            data = data[rest.end() :] if rest else data
+            if rest and not data:
+                self._inside_key = not _END_OF_KEY.search(rest.group())
+                return b""
+        last = max((match.span() for match in _KEY.finditer(data)), default=(0, -1))
+        self._inside_key = last[1] == len(data) and not _END_OF_KEY.search(data)
+        return _masked(data, self._redactor.spans(data))
 
     def _safe_cut(self, data: bytes) -> int:
         """Return the last place where no secret is cut, not even one of which only the beginning has arrived."""
         cut = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
-        if cut == 0 and len(data) >= _HOLD + self._longest:
+        if cut == 0:
             cut = len(data) - self._longest
-        spans = self._redactor.spans(data)
-        while (earlier := min(self._starts_across(data, cut, spans), default=cut)) < cut:
-            cut = earlier
-        return cut
+        cut = min(
+            (cut, *(len(data) - size for value in self._redactor.values if (size := _begun(data, value))))
+        )
+        spans = [(a, b) for a, b in self._redactor.spans(data) if not data.startswith(b"-----BEGIN ", a)]
+        return min((cut, *(start for start, stop in spans if start < cut < stop)))
 
-    def _starts_across(self, data: bytes, cut: int, spans: tuple[tuple[int, int], ...]) -> list[int]:
-        crossing = [a for a, b in spans if a < cut < b and not data.startswith(b"-----BEGIN", a)]
-        begun = [len(data) - size for value in self._redactor.values if (size := _begun(data, value))]
-        return crossing + begun
+
+def _masked(data: bytes, spans: Iterable[tuple[int, int]]) -> bytes:
+    pieces, end = [], 0
+    for start, stop in spans:
+        pieces += [data[end:start], MASK]
+        end = stop
+    return b"".join((*pieces, data[end:]))
 
 
 def _spellings(secrets: Iterable[str]) -> tuple[bytes, ...]:
-    plain = [secret.strip() for secret in secrets]
-    long_enough = [secret for secret in plain if len(secret) >= SHORTEST_SECRET]
+    long_enough = [secret.strip() for secret in secrets if len(secret.strip()) >= SHORTEST_SECRET]
     forms = {
         form for secret in long_enough for form in (secret, json.dumps(secret)[1:-1], quote(secret, safe=""))
     }
-    # The longest first: of two secrets that begin alike the whole one must match.
-    encoded = (form.encode("utf-8", "surrogateescape") for form in forms)
-    return tuple(sorted(encoded, key=lambda value: (-len(value), value)))
+    return tuple(sorted(form.encode("utf-8", "surrogateescape") for form in forms))
 
 
 def _begun(data: bytes, value: bytes) -> int:
     """Length of the longest proper beginning of the value with which the data ends."""
     longest = min(len(value) - 1, len(data))
     return next((size for size in range(longest, 0, -1) if data.endswith(value[:size])), 0)
-
-
-def _is_open_key(text: bytes) -> bool:
-    return text.startswith(b"-----BEGIN") and not _END_OF_KEY.search(text)
