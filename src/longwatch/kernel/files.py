@@ -66,6 +66,19 @@ def show(path: Path, data: bytes, mode: int = 0o600) -> None:
     _write(path, data, mode, _exchange, durable=False)
 
 
+@contextmanager
+def log(path: Path, mode: int = 0o600) -> Iterator[int]:
+    """Open a log of our own for appending, made where it is missing, for a program that we start."""
+    with _explained("open", path):
+        descriptor = os.open(
+            path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, mode
+        )
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 def create(path: Path, data: bytes, mode: int = 0o600) -> None:
     """Put `data` at a `path` that is named by its content. Nothing that exists is ever overwritten.
 

@@ -1,0 +1,137 @@
+"""The status of a watch as one typed value. Read only: it takes no lock and starts nothing."""
+
+import msgspec
+
+from longwatch.kernel import lease
+from longwatch.kernel.clock import now
+from longwatch.kernel.errors import ConfigError
+from longwatch.kernel.instant import Instant, remaining_s
+from longwatch.kernel.journal import Event
+from longwatch.kernel.lifecycle import EXIT_CODES, Lifecycle, Phase
+from longwatch.kernel.line import Progress
+from longwatch.kernel.request import Request
+from longwatch.kernel.store import OpenStep, Store
+from longwatch.kernel.watch import Watch
+from longwatch.observe import kinds
+
+
+class Supervising(msgspec.Struct, frozen=True, kw_only=True):
+    """Who supervises, or did last."""
+
+    pid: int
+    host: str
+    since: str
+    alive: bool
+
+
+class StepStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """One step in hand."""
+
+    id: str
+    active_s: float
+    phase: str = ""
+    text: str = ""
+    done: int | None = None
+    total: int | None = None
+    idle_s: float = 0.0
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True):
+    """What `longwatch status --json` prints, and what the status file holds. Times are UTC, durations seconds."""
+
+    watch: str
+    kind: str
+    phase: str
+    desired: str
+    reason: str
+    next_retry_s: float | None
+    failures: int
+    active_s: float
+    generation: int
+    events: int
+    pending_requests: tuple[str, ...]
+    supervisor: Supervising | None
+    steps: tuple[StepStatus, ...]
+    summary: tuple[tuple[str, str], ...]
+    exit_code: int | None
+    config_problem: str = ""
+
+
+def read(watch: Watch) -> Status:
+    """Return the status of a watch."""
+    store = Store.read(watch.database)
+    try:
+        return _read(watch, store)
+    finally:
+        store.close()
+
+
+def _read(watch: Watch, store: Store) -> Status:
+    snapshot = store.snapshot()
+    life, moment = snapshot.lifecycle, now()
+    kind, summary, problem = _application(watch, snapshot.line)
+    pending = store.requests(after=life.obeyed)
+    code = EXIT_CODES.get(life.phase)
+    return Status(
+        watch=str(watch.root),
+        kind=kind,
+        phase=life.phase.value,
+        desired=life.desired.value,
+        reason=life.reason,
+        next_retry_s=_retry_s(life, moment),
+        failures=life.failures,
+        active_s=store.active_s(),
+        generation=snapshot.generation,
+        events=snapshot.seq,
+        pending_requests=tuple(_wish(request) for _, request in pending),
+        supervisor=_supervising(watch),
+        steps=tuple(_step(step) for step in store.open_steps()),
+        summary=summary,
+        exit_code=None if code is None else int(code),
+        config_problem=problem,
+    )
+
+
+def recent(watch: Watch, count: int) -> tuple[Event, ...]:
+    """Return the last events, oldest first."""
+    store = Store.read(watch.database)
+    try:
+        return tuple(store.events(after=max(store.snapshot().seq - count, 0)))
+    finally:
+        store.close()
+
+
+def _application(watch: Watch, state: bytes) -> tuple[str, tuple[tuple[str, str], ...], str]:
+    try:
+        application = kinds.load(watch)
+    except ConfigError as error:
+        return "", (), str(error)
+    return application.settings.kind, application.summary(state), ""
+
+
+def _retry_s(life: Lifecycle, moment: Instant) -> float | None:
+    return None if life.wait is None or life.phase is not Phase.WAITING else remaining_s(life.wait, moment)
+
+
+def _wish(request: Request) -> str:
+    return f"{request.verb} --accept" if request.accept else request.verb.value
+
+
+def _supervising(watch: Watch) -> Supervising | None:
+    holder = lease.holder(watch.lease)
+    if holder is None:
+        return None
+    return Supervising(pid=holder.identity.pid, host=holder.host, since=holder.since, alive=holder.living)
+
+
+def _step(step: OpenStep) -> StepStatus:
+    shown = step.progress or Progress(phase="")
+    return StepStatus(
+        id=step.id,
+        active_s=step.active_s,
+        phase=shown.phase,
+        text=shown.text,
+        done=shown.done,
+        total=shown.total,
+        idle_s=shown.idle_s,
+    )
