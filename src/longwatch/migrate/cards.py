@@ -12,8 +12,10 @@ from enum import StrEnum
 import msgspec
 
 from longwatch.kernel.config import Problem, at, conform, nearest, refuse
+from longwatch.kernel.errors import ConfigError
 from longwatch.migrate.front_matter import FrontMatterError, Tree, decode, split
 from longwatch.migrate.names import bad_id, bad_pattern
+from longwatch.migrate.patterns import Patterns
 from longwatch.migrate.settings import Check, check_problems
 
 CARD_BYTES = 256 * 1024
@@ -50,8 +52,9 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Path-safe and never reused: `[a-z0-9][a-z0-9._-]{0,63}`."""
     title: str
     """One line; it becomes the first line of the commit."""
-    owned: tuple[str, ...]
-    """Patterns of the paths that the worker may change, as in `[repository]`; `"**"` for all."""
+    owned: tuple[str, ...] = ()
+    """Patterns of the paths that the worker may change, as in `[repository]`; left out: all that is not protected.
+    A protected file may be owned by its exact path."""
     after: tuple[str, ...] = ()
     """Ids of the cards that must be done before."""
     checks: tuple[Check | str, ...] = ()
@@ -157,6 +160,8 @@ def _form(tree: dict[str, Tree]) -> Iterator[Problem]:
     for problem in conform(tree, Head, strict=False):
         exempt = problem.where.startswith("allow[") and "no-new-tests" in problem.where
         yield Problem(problem.where, "is written as `tests: optional`") if exempt else problem
+    if tree.get("owned") == []:
+        yield Problem("owned", "is empty: leave it out to own all that is not protected, or list patterns")
 
 
 def _body_problems(body: str) -> Iterator[Problem]:
@@ -171,13 +176,22 @@ def _head_problems(head: Head) -> Iterator[Problem]:
     for one in head.after:
         yield from _judged("after", one, bad_id)
     yield from _title_problems(head.title)
-    if not head.owned:
-        yield Problem("owned", 'is empty, so nothing may be changed: list patterns, or "**" for all')
     for pattern in head.owned:
-        yield from _judged("owned", pattern, bad_pattern)
+        yield from _judged("owned", pattern, _bad_owned)
     if abs(head.priority) > _PRIORITY:
         yield Problem(at("priority", head.priority), f"must lie between -{_PRIORITY} and {_PRIORITY}")
     yield from _own_checks_problems(head)
+
+
+def _bad_owned(pattern: str) -> str:
+    mend = bad_pattern(pattern)
+    if mend:
+        return mend
+    try:
+        Patterns((pattern,)).matches("")
+    except ConfigError as error:
+        return f"cannot be understood: {error}"
+    return ""
 
 
 def _title_problems(title: str) -> Iterator[Problem]:

@@ -37,12 +37,15 @@ def bad_path(text: str) -> str:
 
 
 def bad_pattern(text: str) -> str:
-    """Return why a pattern is refused: it would leave the repository, reach into what git or Longwatch own, or negate."""
+    """Return why a pattern is refused: it would leave the repository, reach into what git or Longwatch own, or negate.
+
+    One slash in front means the repository's root, as in a `.gitignore`. `patterns` knows the rest of the grammar.
+    """
     if text.startswith("!"):
         return "must not negate: list what is meant instead"
     if _OURS & set(text.split("/")):
         return "must not name .git or .longwatch: they are never the worker's"
-    return bad_path(text)
+    return bad_path(text.removeprefix("/"))
 
 
 def bad_branch(text: str) -> str:

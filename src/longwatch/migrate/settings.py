@@ -329,7 +329,7 @@ def _bad_exposed(path: str) -> str:
 def _bad_shared(path: str) -> str:
     if path.strip("./") == "":
         return "must be a folder inside the repository, not all of it"
-    return bad_pattern(path)
+    return bad_path(path) or bad_pattern(path)
 
 
 def _refused(key: str, values: Iterable[str], rule: Callable[[str], str]) -> Iterator[Problem]:

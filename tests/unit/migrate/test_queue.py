@@ -152,4 +152,4 @@ def test_problems_of_all_cards_in_the_folder_are_told_at_once(tmp_path: Path) ->
     with pytest.raises(ConfigError) as caught:
         read_queue(tmp_path)
     assert "a.md: line 1" in str(caught.value)
-    assert "b.md: owned" in str(caught.value)
+    assert "b.md: title" in str(caught.value)
