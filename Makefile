@@ -7,7 +7,7 @@ PYTHON ?= python3
 JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-input --root-user-action=ignore
+PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-input --root-user-action=ignore
 AGENTS := tests/agents
 
 .PHONY: help demo test check bench docs clean system-demo system-test
@@ -54,6 +54,7 @@ system-test:
 $(VENV)/bin/python:
 	@scripts/install-debian python
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'Longwatch needs Python 3.11 or newer; name one: make PYTHON=python3.12' >&2; exit 1; }
+	@echo 'making $(VENV) and installing the Python packages into it'
 	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.base: pyproject.toml | $(VENV)/bin/python
@@ -77,5 +78,6 @@ agents:
 endif
 
 $(AGENTS)/node_modules/.stamp: $(AGENTS)/package.json $(AGENTS)/package-lock.json | system-test
-	@cd $(AGENTS) && npm ci --no-fund --no-audit --no-progress --loglevel=error
+	@echo 'installing the agent programs for the tests'
+	@cd $(AGENTS) && npm ci --no-fund --no-audit --no-progress --loglevel=error >/dev/null
 	@touch $@
