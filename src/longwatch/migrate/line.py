@@ -22,6 +22,7 @@ from longwatch.migrate.steps import (
     Candidate,
     CardRef,
     Commit,
+    Done,
     MigrateStep,
     Push,
     Survey,
@@ -110,7 +111,7 @@ class MigrateLine:
     def _look(self, state: MigrateState, now: Instant) -> Decision[MigrateStep]:
         survey = state.survey
         if survey is None or not _fresh(state, now):
-            return Start((Survey(id=f"survey.{state.serial}"),))
+            return Start((Survey(id=f"survey.{state.serial}", done=_done(state)),))
         if survey.problem:
             return Finish(Verdict.BLOCKED, survey.problem)
         if state.head and state.head != survey.head:
@@ -177,6 +178,14 @@ class MigrateLine:
                 return 4 * checks_s + 1800.0
             case _:
                 return 3600.0
+
+
+def _done(state: MigrateState) -> tuple[Done, ...]:
+    return tuple(
+        Done(job=name, card=job.card, receipt=job.receipt, commit=job.commit, paths=job.paths)
+        for name, job in state.jobs.items()
+        if job.status is Status.DONE
+    )
 
 
 def _fresh(state: MigrateState, now: Instant) -> bool:

@@ -79,7 +79,8 @@ def _attempted(
                 return _with(charged, step.job, ready), (_claimed(step, found),)
             return _refused(settings, charged, step.job, job, found, now)
         case Failed(_, evidence):
-            return _with(_charged_failure(settings, state, evidence), step.job, job), ()
+            charged = _charged_failure(settings, state, evidence)
+            return _with(msgspec.structs.replace(charged, survey=None), step.job, job), ()
         case Lost(what):
             return _cut(settings, budget.charge(settings.budget, state, Usage()), step, job, what, now)
         case Stopped(what):
@@ -218,9 +219,12 @@ def _claimed(step: Attempt, found: Worked) -> Note:
 
 
 def _done(job: Job, receipt: str, commit: str) -> Job:
+    """Close a job. One that needed no change still answers for the paths it verified before."""
+    paths = job.candidate.paths if job.candidate and job.candidate.paths else job.paths
     return msgspec.structs.replace(
         job,
         status=Status.DONE,
+        paths=paths,
         receipt=receipt,
         commit=commit,
         candidate=None,

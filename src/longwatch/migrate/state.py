@@ -43,6 +43,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """The person was told that it is ready to publish (specification M31)."""
     receipt: str = ""
     commit: str = ""
+    paths: tuple[str, ...] = ()
+    """What the receipt is about."""
     card: str = ""
     """SHA-256 of the card that the receipt is about."""
 

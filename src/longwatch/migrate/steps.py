@@ -14,9 +14,20 @@ REPOSITORY = "repository"
 """The exclusive resource of steps that write into the person's repository."""
 
 
+class Done(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that was done, and what its receipt is about."""
+
+    job: str
+    card: str
+    receipt: str
+    commit: str
+    paths: tuple[str, ...]
+
+
 class Survey(Step, frozen=True, kw_only=True, tag="survey"):
     """Read the queue, the branch and the receipts afresh (specification M1, M4)."""
 
+    done: tuple[Done, ...] = ()
     recovery: Recovery = Recovery.RERUN
 
     @property

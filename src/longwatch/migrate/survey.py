@@ -1,0 +1,85 @@
+"""Looks at the queue, the branch and the receipts afresh, and clears away what a dead step left."""
+
+from longwatch.kernel.errors import ConfigError, LongwatchError
+from longwatch.kernel.line import Outcome
+from longwatch.kernel.program import Work
+from longwatch.migrate import checkout, harvest, staleness
+from longwatch.migrate.cards import Card, against_settings
+from longwatch.migrate.evidence import succeeded
+from longwatch.migrate.git import Git
+from longwatch.migrate.place import Place
+from longwatch.migrate.queue import read_queue
+from longwatch.migrate.steps import CardRef, Survey, Surveyed
+
+
+def perform(work: Work[Survey], place: Place) -> Outcome:
+    """Return what is the case as evidence; a problem that a person has to solve is evidence too."""
+    return succeeded(look(work, place))
+
+
+def look(work: Work[Survey], place: Place) -> Surveyed:
+    """Return what is the case."""
+    git = Git.open(place.repository)
+    with work.span("survey"):
+        _clear(work, git, place)
+        try:
+            cards = read(place)
+        except ConfigError as error:
+            return Surveyed(problem=str(error))
+        head = git.head() or ""
+        problem = _branch_problem(git, place, head)
+        refs = tuple(CardRef(id=c.id, title=c.title, digest=c.digest, after=c.after) for c in cards)
+        found = () if problem else staleness.stale(git, place.watch, head, work.step.done, refs)
+        return Surveyed(head=head, cards=refs, stale=found, problem=problem)
+
+
+def read(place: Place) -> tuple[Card, ...]:
+    """Return the queue's cards in their order, fit for the configured checks."""
+    cards = read_queue(place.cards).cards
+    problems = tuple(against_settings(cards, place.settings.checks, place.settings.policy.required_kinds))
+    if problems:
+        raise ConfigError("\n".join(f"{problem.where} {problem.mend}" for problem in problems))
+    return cards
+
+
+def _branch_problem(git: Git, place: Place, head: str) -> str:
+    wanted, there = place.settings.repository.branch, git.branch()
+    if there != wanted:
+        return (
+            f"{place.repository} has {there or 'no branch'} checked out, repository.branch is {wanted}: "
+            f"`git switch {wanted}`, or change longwatch.toml."
+        )
+    operation = git.operation()
+    if operation:
+        return f"A {operation} is in progress in {place.repository}: finish or abort it."
+    return "" if head else f"{place.repository} has no commit yet: make one."
+
+
+def _clear(work: Work[Survey], git: Git, place: Place) -> None:
+    """No step runs beside a survey, so whatever lies in the work folder was left by one that died."""
+    if not place.work.is_dir():
+        return
+    for left in sorted(place.work.iterdir()):
+        if (left / "repo").is_dir():
+            _salvage(work, git, place, left.name)
+        checkout.remove(left, place.work)
+
+
+def _salvage(work: Work[Survey], git: Git, place: Place, name: str) -> None:
+    folder = place.attempt(name)
+    baseline = folder / "baseline"
+    if not baseline.is_file():
+        return
+    try:
+        kept = harvest.salvage(
+            git,
+            baseline.read_text(encoding="ascii").strip(),
+            place.work / name / "repo",
+            folder,
+            patch=folder / "salvage.patch",
+        )
+    except LongwatchError as error:
+        work.note("attempt.unsalvaged", f"{name}: what the cut attempt left could not be kept: {error}")
+        return
+    if kept.patch is not None:
+        work.note("attempt.salvaged", f"{name}: the cut attempt's partial work is kept in {kept.patch}.")
