@@ -333,12 +333,6 @@ GRAMMARS: Mapping[str, Grammar] = {
         ),
         operand=Operand.PATH,
     ),
-    "black": Grammar(
-        flags=words("--check --diff -q -v"),
-        values=words("-l -t"),
-        operand=Operand.PATH,
-        needs=words("--check --diff"),
-    ),
     "eslint": Grammar(
         flags=words(
             "--quiet --report-unused-disable-directives --no-inline-config --no-error-on-unmatched-pattern"
