@@ -1,7 +1,7 @@
 """The event log as values: events, their hash chain, and the pure check of a chain (specification K33)."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -61,6 +61,16 @@ def event(row: Row) -> Event:
     seq, at, generation, kind, content, _ = row
     said = _decode(content)
     return Event(seq=seq, at=at, generation=generation, kind=kind, text=said.text, data=said.data)
+
+
+def unbroken(rows: Iterable[Row]) -> Iterator[bytes]:
+    """Yield the hashes of a chain from its beginning, as far as it is unbroken."""
+    previous, expected = GENESIS, 1
+    for seq, at, generation, kind, content, stored in rows:
+        if seq != expected or link(previous, seq, at, generation, kind, content) != stored:
+            return
+        yield stored
+        previous, expected = stored, seq + 1
 
 
 def broken(rows: Iterable[Row], *, count: int, head: bytes) -> str | None:

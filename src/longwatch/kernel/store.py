@@ -85,6 +85,14 @@ class Beat(msgspec.Struct, frozen=True):
     active_s: float
 
 
+class PastStep(msgspec.Struct, frozen=True):
+    """Any step that was ever begun, and how long it worked so far."""
+
+    id: str
+    step: bytes
+    active_s: float
+
+
 Change = Intended | Spawned | Ended | Beat
 
 _json = msgspec.json.encode
@@ -170,6 +178,18 @@ class Store:
                 return journal.broken(rows, count=count, head=head)
             finally:
                 self._sql.execute("COMMIT")
+
+    def heads(self) -> frozenset[str]:
+        """Return the hashes, in hexadecimal, of all events in the unbroken part of the log."""
+        with self._translated():
+            rows = self._sql.execute("SELECT seq, at, generation, kind, body, hash FROM events ORDER BY seq")
+            return frozenset(head.hex() for head in journal.unbroken(rows))
+
+    def steps(self) -> tuple[PastStep, ...]:
+        """Return every step that was ever begun, oldest first."""
+        with self._translated():
+            rows = self._sql.execute("SELECT id, step, active_s FROM steps ORDER BY rowid")
+            return tuple(PastStep(*row) for row in rows)
 
     def open_steps(self) -> tuple[OpenStep, ...]:
         """Return the steps without an outcome, oldest first."""
