@@ -32,7 +32,7 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     branch: str
     """The one branch that verified changes are committed on, as `git branch --show-current` prints it."""
     tasks: str = "tasks"
-    """The folder of the task cards, relative to this file's folder."""
+    """The folder of the task cards, relative to the repository's root."""
     tests: tuple[str, ...] = ()
     """What counts as a test file; empty: the built-in patterns of all known test runners."""
     protected: tuple[str, ...] = ()
@@ -341,12 +341,12 @@ def _refused(key: str, values: Iterable[str], rule: Callable[[str], str]) -> Ite
 
 def _leaving(watch_dir: Path, settings: MigrateSettings) -> Iterator[Problem]:
     """Yield the paths that lead outside over a symbolic link (specification K34)."""
-    repository = settings.repository
-    watch_paths = {"repository.path": repository.path, "repository.tasks": repository.tasks}
-    for key, path in {**watch_paths, "worker.prompt": settings.worker.prompt}.items():
-        yield from _outside(watch_dir, key, path)
+    yield from _outside(watch_dir, "repository.path", settings.repository.path)
+    yield from _outside(watch_dir, "worker.prompt", settings.worker.prompt)
+    repository = watch_dir / settings.repository.path
+    yield from _outside(repository, "repository.tasks", settings.repository.tasks)
     for number, check in enumerate(settings.checks):
-        yield from _outside(watch_dir / repository.path, f"checks[{number}].cwd", check.cwd)
+        yield from _outside(repository, f"checks[{number}].cwd", check.cwd)
 
 
 def _outside(root: Path, key: str, path: str) -> Iterator[Problem]:
