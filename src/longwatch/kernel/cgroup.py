@@ -198,6 +198,13 @@ def _procs(folder: Path) -> tuple[int, ...]:
         return ()
 
 
+def occupied(group: Group) -> bool:
+    """True if something lives in it, even if it changes its pid too fast for a list. Only version 2 can tell."""
+    return any(
+        _count(path / "cgroup.events", "populated ") > 0 for folder in group.folders for path in _tree(folder)
+    )
+
+
 def kill(group: Group) -> None:
     """End everything inside at once, as far as the kernel can; after it no process inside can fork."""
     for folder in group.folders:
@@ -209,17 +216,17 @@ def kill(group: Group) -> None:
 def out_of_memory_kills(group: Group) -> int:
     """How many processes the kernel killed because the group reached its memory limit."""
     return sum(
-        _counter(folder / name)
+        _count(folder / name, "oom_kill ")
         for folder in group.folders
         for name in ("memory.events", "memory.oom_control")
     )
 
 
-def _counter(path: Path) -> int:
+def _count(path: Path, name: str) -> int:
     if not path.exists():
         return 0
     lines = path.read_text(encoding="ascii").splitlines()
-    return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
+    return sum(int(line.split()[1]) for line in lines if line.startswith(name))
 
 
 def remove(group: Group) -> bool:

@@ -24,6 +24,7 @@ class Stat(msgspec.Struct, frozen=True):
     pid: int
     state: str
     ppid: int
+    process_group: int
     session: int
     cpu_ticks: int
     start_ticks: int
@@ -47,6 +48,7 @@ def read_stat(pid: int) -> Stat | None:
         pid=pid,
         state=fields[0].decode(),
         ppid=int(fields[1]),
+        process_group=int(fields[2]),
         session=int(fields[3]),
         cpu_ticks=int(fields[11]) + int(fields[12]),
         start_ticks=int(fields[19]),

@@ -109,6 +109,8 @@ class _Supervision:
         self._redactor = Redactor(command.secrets)
         self._meter = Meter()
         self._end: End | None = None
+        self._status: int | None = None
+        self._sweeps = 0
         self._before = _Before()
         child = spawn(command, cookie, group)
         self._identity = identify(child.pid, cookie)
@@ -165,7 +167,11 @@ class _Supervision:
 
     def _reap(self, stats: tuple[Stat, ...]) -> None:
         """Take adopted zombies away; the child's own status is taken at the end."""
-        tree.reap(tree.own_children(stats) - self._known - {self._identity.pid})
+        tree.reap(self._adopted(stats))
+
+    def _adopted(self, stats: tuple[Stat, ...]) -> frozenset[int]:
+        itself = frozenset() if self._status is not None else frozenset({self._identity.pid})
+        return tree.own_children(stats) - self._known - itself
 
     def _reason(self, should_stop: Callable[[], bool]) -> End | None:
         if self._pump.ended:
@@ -203,11 +209,18 @@ class _Supervision:
             self._pump.wait(left_s)
 
     def _find(self) -> tuple[Stat, ...]:
-        """Everything that lives of the tree, however it tried to get away."""
-        found = tree.marked(self._identity, self._cookie, self._group)
-        stats = snapshot()
-        self._reap(stats)
-        return self._members(stats, found)
+        """Everything that lives of the tree, however it tried to get away. Zombies may hide others: they go first."""
+        deadline = time.monotonic() + tree.KILL_WITHIN_S
+        while time.monotonic() < deadline:
+            found = tree.marked(self._identity, self._cookie, self._group)
+            stats = snapshot()
+            members = self._members(stats, found)
+            if members or not tree.sweep(self._adopted(stats)):
+                return members
+            self._sweeps += 1
+        raise LongwatchError(
+            f"{self._command.argv[0]} left processes behind that change their pid all the time"
+        )
 
     def _finish(self) -> None:
         """Drain, end, reap: afterwards nothing of the child is left."""
@@ -215,15 +228,24 @@ class _Supervision:
             self._end_main()
             self._duration_s = self._elapsed_s()
             self._pump.finish()
-            grace_s = self._limits.grace_s if self._end is None else 0.0
-            left = tree.end(self._find, cookie=self._cookie, group=self._group, grace_s=grace_s)
-            self._left_behind = len(left - {self._identity})
-            self._memory_kills = 0 if self._group is None else cgroup.out_of_memory_kills(self._group)
+            self._take_status()
+            self._end_rest()
         finally:
             os.close(self._pidfd)
+
+    def _take_status(self) -> None:
         _, self._status, used = os.wait4(self._identity.pid, 0)
         if used.ru_maxrss * 1024 > self._before.own_peak_bytes:
             self._meter.peak_bytes = max(self._meter.peak_bytes, used.ru_maxrss * 1024)
+
+    def _end_rest(self) -> None:
+        occupied = self._group is not None and cgroup.occupied(self._group)
+        grace_s = self._limits.grace_s if self._end is None else 0.0
+        left = tree.end(self._find, cookie=self._cookie, group=self._group, grace_s=grace_s)
+        # The dead of the first sweep may have ended before the child did; those of a second one did not.
+        unseen = occupied or self._sweeps > 1
+        self._left_behind = len(left) or int(unseen)
+        self._memory_kills = 0 if self._group is None else cgroup.out_of_memory_kills(self._group)
 
     def _end_main(self) -> None:
         """KILL the child itself if it did not go in its grace: whatever it leaves is then an orphan."""
@@ -238,7 +260,7 @@ class _Supervision:
 
     def record(self) -> ProcessRecord:
         """Return what is kept of it."""
-        code = os.waitstatus_to_exitcode(self._status)
+        code = os.waitstatus_to_exitcode(self._status or 0)
         limit, detail = self._end or self._seen_at_the_end(code) or (None, "")
         with self._command.log.open("rb") as log:
             digest = hashlib.file_digest(log, "sha256").hexdigest()

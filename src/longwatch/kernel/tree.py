@@ -4,6 +4,7 @@ Descendants are found by parent, by session, by the cookie in their environment 
 by `setsid` and a double fork becomes a child of the subreaper; what also clears its environment is still in the group.
 """
 
+import contextlib
 import ctypes
 import os
 import select
@@ -108,6 +109,9 @@ def end(find: Find, *, cookie: str, group: cgroup.Group | None, grace_s: float) 
     """
     ended = _ask_all(find, cookie, time.monotonic() + grace_s)
     deadline = time.monotonic() + KILL_WITHIN_S
+    if group is not None:
+        # Also if nothing was found: what changes its pid too fast to be found can't fork any more after this.
+        cgroup.kill(group)
     while members := find():
         ended |= {identity_of(stat, cookie) for stat in members}
         if time.monotonic() > deadline:
@@ -115,7 +119,7 @@ def end(find: Find, *, cookie: str, group: cgroup.Group | None, grace_s: float) 
             raise LongwatchError(
                 f"processes {pids} cannot be ended; they hang in the kernel or belong to another user"
             )
-        _kill(members, cookie, group)
+        _kill(members, cookie)
     return frozenset(ended)
 
 
@@ -158,10 +162,8 @@ def _ask_all(find: Find, cookie: str, deadline: float) -> set[Identity]:
     return seen
 
 
-def _kill(members: tuple[Stat, ...], cookie: str, group: cgroup.Group | None) -> None:
+def _kill(members: tuple[Stat, ...], cookie: str) -> None:
     identities = [identity_of(stat, cookie) for stat in members]
-    if group is not None:
-        cgroup.kill(group)
     # What is stopped can't fork: a tree that respawns is frozen before it is cut down.
     for number in (signal.SIGSTOP, signal.SIGKILL):
         for identity in identities:
@@ -183,10 +185,28 @@ def _wait_for_any(identities: Iterable[Identity], timeout_s: float) -> None:
 
 def reap(pids: Iterable[int]) -> None:
     """Take the zombies among these children of ours away."""
-    for pid in pids:
-        stat = read_stat(pid)
-        if stat is not None and stat.dead and stat.ppid == os.getpid():
-            os.waitpid(pid, os.WNOHANG)
+    for stat in _zombies(pids):
+        os.waitpid(stat.pid, os.WNOHANG)
+
+
+def sweep(pids: Iterable[int]) -> bool:
+    """Reap, and KILL the process groups of the dead; False if there were none.
+
+    A program of which each process only forks the next one is never seen alive. Its dead are, and as long as they are not
+    reaped nobody else can have their process group.
+    """
+    zombies = _zombies(pids)
+    for group in {stat.process_group for stat in zombies} - {os.getpgrp()}:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
+    for stat in zombies:
+        os.waitpid(stat.pid, os.WNOHANG)
+    return bool(zombies)
+
+
+def _zombies(pids: Iterable[int]) -> tuple[Stat, ...]:
+    stats = (stat for stat in map(read_stat, pids) if stat is not None)
+    return tuple(stat for stat in stats if stat.dead and stat.ppid == os.getpid())
 
 
 def end_tree(identity: Identity | None, cookie: str, *, grace_s: float) -> int:
