@@ -146,7 +146,8 @@ def kernel_problems(settings: KernelSettings) -> Iterator[Problem]:
     """Yield what is wrong with the meaning of the shared tables."""
     backoff, host, observe = settings.backoff, settings.host, settings.observe
     yield from not_positive("backoff", backoff, "first_s")
-    yield from too_small("backoff", backoff, {"max_s": backoff.first_s, "max_faults": 1, "max_park_s": 0})
+    least = {"max_s": backoff.first_s, "max_faults": 1, "max_transients": 0, "max_park_s": 0}
+    yield from too_small("backoff", backoff, least)
     yield from too_small("host", host, {"free_disk_bytes": 0, "logs_bytes": 1024**2, "cores": 0})
     yield from not_positive("observe", observe, "heartbeat_s")
     yield from _zone_problems(observe.zone)

@@ -7,7 +7,9 @@ class Backoff(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """`[backoff]`: how long the watch waits after failures (specification K27)."""
 
     first_s: float = 30.0
+    """The first wait; each further failure in a row doubles it."""
     max_s: float = 900.0
+    """The longest wait."""
     max_faults: int = 6
     """So many faults in a row block the watch."""
     max_transients: int = 0
@@ -41,6 +43,7 @@ class Observe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     status_file: str = ""
     """The status as JSON, replaced atomically at each change, for other programs."""
     heartbeat_s: float = 5.0
+    """How often a running step's sign of life is stored."""
     secrets: tuple[str, ...] = ()
     """Names of environment variables whose values never reach a log, an event, a receipt or a page."""
 
@@ -49,6 +52,7 @@ class KernelSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The shared tables of `longwatch.toml`, parsed."""
 
     kind: str
+    """The kind of watch: `migrate`."""
     backoff: Backoff = Backoff()
     host: Host = Host()
     observe: Observe = Observe()

@@ -1,15 +1,18 @@
 """Settings of a migrate watch: nothing begins that could never be verified."""
 
 import subprocess
+import tomllib
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from longwatch.kernel import config
 from longwatch.kernel.errors import ConfigError
 from longwatch.migrate.names import bad_branch
-from longwatch.migrate.settings import MigrateSettings, load
+from longwatch.migrate.settings import Check, MigrateSettings, load, problems
 
 GOOD = """kind = "migrate"
 [repository]
@@ -147,6 +150,28 @@ def test_a_symbolic_link_that_leads_outside_is_refused(tmp_path: Path) -> None:
 def test_a_repository_inside_the_watch_is_allowed(tmp_path: Path) -> None:
     (tmp_path / "code").mkdir()
     assert loaded(tmp_path, GOOD.replace('"main"', '"main"\npath = "code"')).repository.path == "code"
+
+
+def numbers() -> list[tuple[str, str]]:
+    tables = [
+        field for field in msgspec.structs.fields(MigrateSettings) if field.name not in {"kind", "checks"}
+    ]
+    structs = {field.name: field.type for field in tables} | {"checks": Check}
+    fields = [(table, field) for table, struct in structs.items() for field in msgspec.structs.fields(struct)]
+    return [(table, field.name) for table, field in fields if field.type in {int, float}]
+
+
+@pytest.mark.parametrize(("table", "name"), numbers())
+def test_no_number_may_be_below_zero_or_out_of_all_proportion(tmp_path: Path, table: str, name: str) -> None:
+    data = tomllib.loads(GOOD)
+    target = data["checks"][0] if table == "checks" else data.setdefault(table, {})
+    for value in (-1, 10**400, 1e300 if name.endswith("_s") else float("inf")):
+        target[name] = value
+        wrong = list(config.conform(data, MigrateSettings))
+        if not wrong:
+            settings = msgspec.convert(data, MigrateSettings)
+            wrong = [*config.kernel_problems(settings), *problems(settings)]
+        assert wrong, value
 
 
 BRANCHES = st.text(st.sampled_from("aB0/.-@{}~^:?*[\\ _lock\x7f\x01é"), max_size=8) | st.sampled_from(
