@@ -46,15 +46,3 @@ def out(text: str) -> None:
 def show(value: object, *, as_json: bool, text: Callable[[], str]) -> None:
     """Print a value as JSON or as text."""
     out(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() if as_json else text())
-
-
-def table(rows: list[tuple[str, ...]], *, gap: int = 2) -> str:
-    """Return rows as aligned columns; the last column may be long."""
-    if not rows:
-        return ""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
-    lines = (
-        "".join(cell.ljust(width + gap) for cell, width in zip(row, widths, strict=False)) + row[-1]
-        for row in rows
-    )
-    return "\n".join(line.rstrip() for line in lines)

@@ -1,16 +1,22 @@
 """The kinds of watches, by name. The one place that knows all applications."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from longwatch.kernel import config
 from longwatch.kernel.errors import ConfigError
+from longwatch.kernel.finding import Finding, Section
 from longwatch.kernel.line import Line
 from longwatch.kernel.settings import KernelSettings
+from longwatch.kernel.store import Store
 from longwatch.kernel.watch import Watch
+
+if TYPE_CHECKING:
+    # Signatures take time to load, and `status` has none to check.
+    from longwatch.kernel.verification import World
 
 
 class Application(Protocol):
@@ -30,6 +36,22 @@ class Application(Protocol):
     def summary(self, state: bytes) -> tuple[tuple[str, str], ...]:
         """Return rows for a person's status from the stored state."""
 
+    @property
+    def sandbox(self) -> str:
+        """Return the name of the sandbox that untrusted programs run in."""
+
+    def world(self, store: Store) -> "World":
+        """Return what receipts are held against (specification K32)."""
+
+    def relied_on(self, state: bytes) -> tuple[str, ...]:
+        """Return the receipts that the stored state stands on."""
+
+    def examine(self, state: bytes | None) -> Iterator[Finding]:
+        """Yield the application's lines of `doctor`; `None` where no state can be read. Changes nothing."""
+
+    def since_verified(self, state: bytes) -> tuple[Section, ...]:
+        """Return what changed since the last verified point, for `reconcile`. Changes nothing."""
+
 
 class _Migrate:
     def __init__(self, watch: Watch) -> None:
@@ -47,6 +69,31 @@ class _Migrate:
 
     def summary(self, state: bytes) -> tuple[tuple[str, str], ...]:
         return self.line.summary(msgspec.json.decode(state, type=self.line.state_type))
+
+    @property
+    def sandbox(self) -> str:
+        return self.settings.sandbox.kind
+
+    def world(self, store: Store) -> "World":
+        from longwatch.migrate import witness  # noqa: PLC0415 - only a verification needs it
+
+        return witness.world(self._watch, self.settings, store)
+
+    def relied_on(self, state: bytes) -> tuple[str, ...]:
+        jobs = msgspec.json.decode(state, type=self.line.state_type).jobs
+        return tuple(job.receipt for job in jobs.values() if job.receipt)
+
+    def examine(self, state: bytes | None) -> Iterator[Finding]:
+        from longwatch.migrate import doctor  # noqa: PLC0415 - only `doctor` needs it
+
+        known = None if state is None else msgspec.json.decode(state, type=self.line.state_type)
+        return doctor.examine(self._watch, self.settings, known)
+
+    def since_verified(self, state: bytes) -> tuple[Section, ...]:
+        from longwatch.migrate import reconcile  # noqa: PLC0415 - only `reconcile` needs it
+
+        known = msgspec.json.decode(state, type=self.line.state_type)
+        return reconcile.since_verified(self._watch, self.settings, known)
 
 
 KINDS: dict[str, Callable[[Watch], Application]] = {"migrate": _Migrate}
@@ -70,3 +117,11 @@ def load(watch: Watch) -> Application:
     if kind not in KINDS:
         raise ConfigError(f'{watch.config}: kind "{kind}" is unknown; this program knows {", ".join(KINDS)}.')
     return KINDS[kind](watch)
+
+
+def zone(watch: Watch) -> str:
+    """Return the time zone that a person wants to see; UTC where the settings cannot be read."""
+    try:
+        return load(watch).settings.observe.zone
+    except ConfigError:
+        return "UTC"

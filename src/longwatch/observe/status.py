@@ -55,6 +55,17 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     summary: tuple[tuple[str, str], ...]
     exit_code: int | None
     config_problem: str = ""
+    zone: str = "UTC"
+    """In which text for people shows times."""
+
+
+class _Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """What only the application and its settings know; a broken file leaves it empty, and the rest still shows."""
+
+    kind: str = ""
+    summary: tuple[tuple[str, str], ...] = ()
+    zone: str = "UTC"
+    problem: str = ""
 
 
 def read(watch: Watch) -> Status:
@@ -69,12 +80,12 @@ def read(watch: Watch) -> Status:
 def _read(watch: Watch, store: Store) -> Status:
     snapshot = store.snapshot()
     life, moment = snapshot.lifecycle, now()
-    kind, summary, problem = _application(watch, snapshot.line)
+    shown = _application(watch, snapshot.line)
     pending = store.requests(after=life.obeyed)
     code = EXIT_CODES.get(life.phase)
     return Status(
         watch=str(watch.root),
-        kind=kind,
+        kind=shown.kind,
         phase=life.phase.value,
         desired=life.desired.value,
         reason=life.reason,
@@ -84,11 +95,12 @@ def _read(watch: Watch, store: Store) -> Status:
         generation=snapshot.generation,
         events=snapshot.seq,
         pending_requests=tuple(_wish(request) for _, request in pending),
-        supervisor=_supervising(watch),
+        supervisor=supervising(watch),
         steps=tuple(_step(step) for step in store.open_steps()),
-        summary=summary,
+        summary=shown.summary,
         exit_code=None if code is None else int(code),
-        config_problem=problem,
+        config_problem=shown.problem,
+        zone=shown.zone,
     )
 
 
@@ -101,12 +113,13 @@ def recent(watch: Watch, count: int) -> tuple[Event, ...]:
         store.close()
 
 
-def _application(watch: Watch, state: bytes) -> tuple[str, tuple[tuple[str, str], ...], str]:
+def _application(watch: Watch, state: bytes) -> _Shown:
     try:
         application = kinds.load(watch)
     except ConfigError as error:
-        return "", (), str(error)
-    return application.settings.kind, application.summary(state), ""
+        return _Shown(problem=str(error))
+    settings = application.settings
+    return _Shown(kind=settings.kind, summary=application.summary(state), zone=settings.observe.zone)
 
 
 def _retry_s(life: Lifecycle, moment: Instant) -> float | None:
@@ -117,7 +130,8 @@ def _wish(request: Request) -> str:
     return f"{request.verb} --accept" if request.accept else request.verb.value
 
 
-def _supervising(watch: Watch) -> Supervising | None:
+def supervising(watch: Watch) -> Supervising | None:
+    """Return who supervises, or did last. Reads the record; the lock is never probed (specification K3)."""
     holder = lease.holder(watch.lease)
     if holder is None:
         return None

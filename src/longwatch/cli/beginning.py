@@ -1,0 +1,53 @@
+"""Making a new watch: the application's files, then the state and the signing key beside them."""
+
+from pathlib import Path
+
+import msgspec
+
+from longwatch.kernel import files
+from longwatch.kernel.errors import LongwatchError, RefusedError
+from longwatch.kernel.signing import SigningKey
+from longwatch.kernel.store import Store
+from longwatch.kernel.watch import CONFIG, HIDDEN, Watch
+from longwatch.migrate.init import Initialised, WorkerChoice, initialise
+from longwatch.migrate.state import MigrateState
+
+
+def migrate(folder: Path, *, adapter: str, argv: tuple[str, ...]) -> Initialised:
+    """Make a git repository a watch.
+
+    Raises:
+        RefusedError: it is one already, or was one: its state is still there. Nothing was written.
+        LongwatchError: the state could not be made; the message names what was written before.
+    """
+    watch = Watch(folder)
+    if watch.database.exists():
+        raise RefusedError(
+            f"{watch.hidden} holds the state of an earlier watch: move it away if it is not needed any more"
+        )
+    made = initialise(folder, WorkerChoice(adapter=adapter, argv=argv))
+    try:
+        _state(Watch(made.root))
+    except LongwatchError as error:
+        raise LongwatchError(
+            f"{error} These files were written before and stay: {', '.join(made.files)}. "
+            f"To begin again, remove {CONFIG} and {HIDDEN} there."
+        ) from error
+    return made
+
+
+def _state(watch: Watch) -> None:
+    files.make_folder(watch.steps)
+    files.make_folder(watch.receipts)
+    SigningKey.create(watch.keys)
+    # Last: a watch without its database is none, so a run cannot begin before all is there.
+    Store.create(watch.database, msgspec.json.encode(MigrateState())).close()
+
+
+def text(made: Initialised) -> str:
+    """Say what was done and what a person does next."""
+    lines = [f"{made.root} is a watch now (worker: {made.worker})."]
+    lines += [f"  written: {name}" for name in made.files]
+    lines += [f"  state and signing key: {HIDDEN}/"]
+    lines += [f"  check found: {' '.join(one.check.argv)} ({one.because})" for one in made.checks]
+    return "\n".join([*lines, *(f"- {hint}" for hint in made.hints)])
