@@ -79,7 +79,7 @@ class ToyLine:
         names = {name.rsplit(".", 1)[0] for name in running}
         todo = [step for step in todo if step.id.rsplit(".", 1)[0] not in names]
         if todo and (self.side_by_side or not running):
-            return Start(tuple(todo) if self.side_by_side else todo[:1])
+            return Start(tuple(todo if self.side_by_side else todo[:1]))
         return Wait("steps run") if running else Finish(Verdict.COMPLETE, "all toys are done")
 
     def apply(
@@ -231,7 +231,4 @@ def supervise(root: Path) -> int:
 if __name__ == "__main__":
     if sys.argv[1] == "supervise":
         sys.exit(supervise(Path(sys.argv[2])))
-    if sys.argv[1] == "confirm":
-        # The folder stands last, where the frame looks for it.
-        sys.argv = [sys.argv[0], sys.argv[2], "confirm"]
-    sys.exit(main(ToyStep, lambda toy: toy.id, perform))
+    sys.exit(main(Path(sys.argv[-1]), ToyStep, perform))

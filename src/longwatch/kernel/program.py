@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
-from typing import Generic, TypeVar
+from typing import Generic
 
 import msgspec
 
@@ -22,14 +22,12 @@ from longwatch.kernel.child import ProcessRecord
 from longwatch.kernel.clock import now, stamp
 from longwatch.kernel.errors import FailureClass, LongwatchError, TransientError
 from longwatch.kernel.journal import Note
-from longwatch.kernel.line import Failed, Failure, Outcome, Progress, Report
+from longwatch.kernel.line import Failed, Failure, Outcome, Progress, Report, T
 from longwatch.kernel.redact import Redactor
 from longwatch.kernel.timing import Span
 
 STEP, PROGRESS, REPORT, LOG = "step.json", "progress.json", "report.json", "log.txt"
 COOKIE = "LONGWATCH_COOKIE"
-
-T = TypeVar("T")
 
 
 class Work(Generic[T]):
@@ -108,9 +106,8 @@ class Work(Generic[T]):
         files.replace_json(self.folder / REPORT, report)
 
 
-def main(step_type: object, identify: Callable[[T], str], perform: Callable[[Work[T]], Outcome]) -> int:
-    """Run one step's program: `python -m ... FOLDER`. Returns 0 if a report was left, whatever it says."""
-    folder = Path(sys.argv[1])
+def main(folder: Path, step_type: object, perform: Callable[[Work[T]], Outcome]) -> int:
+    """Run the program of the step in `folder`. Returns 0 if a report was left, whatever it says."""
     step: T = msgspec.json.decode((folder / STEP).read_bytes(), type=step_type)
     work: Work[T] = Work(folder, step)
 
@@ -119,7 +116,7 @@ def main(step_type: object, identify: Callable[[T], str], perform: Callable[[Wor
 
     signal.signal(signal.SIGTERM, ask)
     signal.signal(signal.SIGINT, ask)
-    work.report(identify(step), _outcome(work, perform))
+    work.report(step.id, _outcome(work, perform))
     return 0
 
 

@@ -128,8 +128,8 @@ class MigrateLine:
                 return Start(
                     (Verify(id=ident.format("verify"), job=name, candidate=candidate, card=job.card),)
                 )
-            case Status.VERIFIED if job.offered:
-                return Finish(Verdict.BLOCKED, _ready_to_publish(name, job))
+            case Status.VERIFIED if job.held:
+                return Finish(Verdict.BLOCKED, job.held)
             case Status.VERIFIED:
                 return Start(
                     (_commit(ident.format("commit"), name, job, candidate, state.survey, self._settings),)
@@ -210,9 +210,9 @@ def _commit(  # noqa: PLR0917 - all that a commit binds
 
 
 def _again(job: Job) -> Job:
-    """A person looked: a blocked job may try again, an offered change is looked for again."""
+    """A person looked: a blocked job may try again, a held change is looked at again."""
     if job.status is not Status.BLOCKED:
-        return msgspec.structs.replace(job, offered=False)
+        return msgspec.structs.replace(job, held="")
     return msgspec.structs.replace(job, status=Status.READY, attempts=0, lost=0, failing=(), not_before=None)
 
 
@@ -220,16 +220,6 @@ def _moved(old: str, new: str, branch: str) -> str:
     return (
         f"The branch {branch} moved from {old[:12]} to {new[:12]} outside the watch. Review it with "
         f"`git log {old[:12]}..{new[:12]}`; `longwatch resume --accept --refresh-baseline` goes on from there."
-    )
-
-
-def _ready_to_publish(name: str, job: Job) -> str:
-    candidate = job.candidate
-    paths = ", ".join(candidate.paths) if candidate else ""
-    commit = candidate.commit[:12] if candidate else ""
-    return (
-        f"ready_to_publish: {name} is verified and publish.commit is off. Paths: {paths}. Review `git show {commit}`; "
-        f"take it with `git merge --ff-only {commit}` or set publish.commit = true; then `longwatch resume --accept`."
     )
 
 

@@ -15,8 +15,8 @@ from longwatch.migrate.steps import (
     Commit,
     Committed,
     Evidence,
+    Held,
     MigrateStep,
-    Offered,
     Push,
     Pushed,
     Refused,
@@ -124,8 +124,8 @@ def _committed(
     if not isinstance(outcome, Succeeded):
         return state, ()
     found = _evidence(outcome.evidence)
-    if isinstance(found, Offered):
-        return _with(state, step.job, msgspec.structs.replace(job, offered=True)), ()
+    if isinstance(found, Held):
+        return _with(state, step.job, msgspec.structs.replace(job, held=found.reason)), ()
     if not isinstance(found, Committed):
         return _refused(settings, state, step.job, job, found, now)
     data = {"job": step.job, "commit": found.commit, "receipt": step.receipt}
@@ -160,7 +160,7 @@ def _refused(  # noqa: PLR0917 - what it takes to judge one attempt
     if not isinstance(found, Refused):
         raise TypeError(f"{name} left {type(found).__name__}")
     failing = (*job.failing, found.failing)
-    attempts = job.attempts + 1
+    attempts = job.attempts + found.counts
     reason = "; ".join(found.reasons)
     unfixable = bool(found.failing) and failing[-SAME_FAILURES:] == (found.failing,) * SAME_FAILURES
     last = attempts >= settings.worker.max_attempts or unfixable
@@ -179,7 +179,7 @@ def _refused(  # noqa: PLR0917 - what it takes to judge one attempt
         failure=reason,
         failing=failing,
         candidate=None,
-        offered=False,
+        held="",
         not_before=Deadline(since=now, delay_s=settings.worker.retry_delay_s),
     )
     note = Note(

@@ -39,8 +39,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """The failing checks of each refused attempt."""
     not_before: Deadline | None = None
     candidate: Candidate | None = None
-    offered: bool = False
-    """The person was told that it is ready to publish (specification M31)."""
+    held: str = ""
+    """Why a verified change waits for the person (specification M31)."""
     receipt: str = ""
     commit: str = ""
     paths: tuple[str, ...] = ()

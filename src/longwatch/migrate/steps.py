@@ -75,6 +75,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     summary: str
     reason: str = ""
     """Why no change is needed, where there is none."""
+    dirty_before: tuple[str, ...] = ()
+    """Paths in which the person had work of their own when the attempt began (specification M28)."""
 
 
 class Verify(Step, frozen=True, kw_only=True, tag="verify"):
@@ -183,6 +185,8 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
     reasons: tuple[str, ...]
     failing: tuple[str, ...] = ()
     """Names of the failing checks and tests, to see whether they are the same each time (specification K28)."""
+    counts: bool = True
+    """False: the attempt is not to blame and does not count."""
     usage: Usage = Usage()
 
 
@@ -206,8 +210,10 @@ class Committed(msgspec.Struct, frozen=True, kw_only=True, tag="committed"):
     commit: str
 
 
-class Offered(msgspec.Struct, frozen=True, kw_only=True, tag="offered"):
-    """The person has not taken the change yet."""
+class Held(msgspec.Struct, frozen=True, kw_only=True, tag="held"):
+    """A verified change that waits for the person: to take it themselves, or to move their own work out of its way."""
+
+    reason: str
 
 
 class Pushed(msgspec.Struct, frozen=True, kw_only=True, tag="pushed"):
@@ -222,4 +228,4 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True, tag="spent"):
     usage: Usage
 
 
-Evidence = Refused | Worked | Verified | Committed | Offered | Pushed | Spent
+Evidence = Refused | Worked | Verified | Committed | Held | Pushed | Spent

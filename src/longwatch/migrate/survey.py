@@ -9,15 +9,15 @@ from longwatch.migrate.evidence import succeeded
 from longwatch.migrate.git import Git
 from longwatch.migrate.place import Place
 from longwatch.migrate.queue import read_queue
-from longwatch.migrate.steps import CardRef, Survey, Surveyed
+from longwatch.migrate.steps import CardRef, MigrateStep, Survey, Surveyed
 
 
-def perform(work: Work[Survey], place: Place) -> Outcome:
+def perform(work: Work[MigrateStep], step: Survey, place: Place) -> Outcome:
     """Return what is the case as evidence; a problem that a person has to solve is evidence too."""
-    return succeeded(look(work, place))
+    return succeeded(look(work, step, place))
 
 
-def look(work: Work[Survey], place: Place) -> Surveyed:
+def look(work: Work[MigrateStep], step: Survey, place: Place) -> Surveyed:
     """Return what is the case."""
     git = Git.open(place.repository)
     with work.span("survey"):
@@ -29,7 +29,7 @@ def look(work: Work[Survey], place: Place) -> Surveyed:
         head = git.head() or ""
         problem = _branch_problem(git, place, head)
         refs = tuple(CardRef(id=c.id, title=c.title, digest=c.digest, after=c.after) for c in cards)
-        found = () if problem else staleness.stale(git, place.watch, head, work.step.done, refs)
+        found = () if problem else staleness.stale(git, place.watch, head, step.done, refs)
         return Surveyed(head=head, cards=refs, stale=found, problem=problem)
 
 
@@ -55,7 +55,7 @@ def _branch_problem(git: Git, place: Place, head: str) -> str:
     return "" if head else f"{place.repository} has no commit yet: make one."
 
 
-def _clear(work: Work[Survey], git: Git, place: Place) -> None:
+def _clear(work: Work[MigrateStep], git: Git, place: Place) -> None:
     """No step runs beside a survey, so whatever lies in the work folder was left by one that died."""
     if not place.work.is_dir():
         return
@@ -65,7 +65,7 @@ def _clear(work: Work[Survey], git: Git, place: Place) -> None:
         checkout.remove(left, place.work)
 
 
-def _salvage(work: Work[Survey], git: Git, place: Place, name: str) -> None:
+def _salvage(work: Work[MigrateStep], git: Git, place: Place, name: str) -> None:
     folder = place.attempt(name)
     baseline = folder / "baseline"
     if not baseline.is_file():

@@ -1,0 +1,88 @@
+"""The workbench: what worker and checks see of this machine, derived once from the settings (specification M15)."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from longwatch.kernel.errors import ConfigError
+from longwatch.migrate.place import INSIDE, Place
+from longwatch.sandbox import SANDBOXES, Plan, Sandbox
+from longwatch.sandbox.plan import HOME
+from longwatch.sandbox.toolchain import Toolchain, find
+
+Mounts = tuple[tuple[Path, Path], ...]
+
+
+class Bench(msgspec.Struct, frozen=True, kw_only=True):
+    """A sandbox with the tools that this repository needs."""
+
+    sandbox: Sandbox
+    tools: Toolchain
+    expose: tuple[Path, ...]
+    share: tuple[tuple[Path, str], ...]
+    """Ignored folders of the person's repository, and where they stand in a checkout."""
+    tmp_bytes: int
+
+    def inside(self, checkout: Path) -> Path:
+        """Return where a checkout stands for the command: elsewhere if the sandbox confines, where it lies if not."""
+        return INSIDE if self.sandbox.confines else checkout
+
+    def _basics(self) -> dict[str, str]:
+        home = HOME if self.sandbox.confines else str(Path.home())
+        return {"PATH": self.tools.path, "HOME": home, "LANG": "C.UTF-8", "TERM": "dumb"}
+
+    def plan(
+        self,
+        checkout: Path,
+        *,
+        environment: Mapping[str, str],
+        readonly: Mounts = (),
+        writable: Mounts = (),
+        network: bool = False,
+        nested: bool = False,
+        workdir: str = ".",
+    ) -> Plan:
+        """Return the plan for one command in a checkout."""
+        inside = self.inside(checkout)
+        shared = tuple((host, inside / relative) for host, relative in self.share)
+        for _, relative in self.share:
+            _make_room(checkout, relative)
+        return Plan(
+            workdir=inside / workdir,
+            writable=((checkout, inside), *writable),
+            expose=self.expose,
+            readonly=(*shared, *readonly),
+            network=network,
+            environment={**self._basics(), **self.tools.environment, **environment},
+            hand_on_environment=True,
+            tmp_bytes=self.tmp_bytes,
+            nested=nested,
+        )
+
+
+def bench_of(place: Place, programs: Sequence[str]) -> Bench:
+    """Return the workbench for these programs."""
+    settings = place.settings.sandbox
+    tools = find(programs, os.environ.get("PATH", ""))
+    extra = tuple(Path(folder).expanduser() for folder in settings.expose)
+    return Bench(
+        sandbox=SANDBOXES[settings.kind](),
+        tools=tools,
+        expose=tuple(dict.fromkeys((*tools.folders, *extra))),
+        share=tuple(
+            (place.repository / name, name) for name in settings.share if (place.repository / name).exists()
+        ),
+        tmp_bytes=settings.tmp_bytes,
+    )
+
+
+def _make_room(checkout: Path, relative: str) -> None:
+    """A mount needs a folder to stand on. A checkout that has something there already is in the way."""
+    target = checkout / relative
+    if target.is_symlink() or (target.exists() and not target.is_dir()):
+        raise ConfigError(
+            f"sandbox.share: {relative} is a file or link in the checkout: share only ignored folders"
+        )
+    target.mkdir(parents=True, exist_ok=True)

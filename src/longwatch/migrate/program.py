@@ -1,0 +1,46 @@
+"""The program of a migrate watch's steps: `python -I -m longwatch.migrate.program [confirm] FOLDER`."""
+
+import os
+import sys
+from pathlib import Path
+
+from longwatch.kernel.line import Outcome
+from longwatch.kernel.program import Work, main
+from longwatch.kernel.redact import Redactor
+from longwatch.kernel.watch import Watch
+from longwatch.migrate import attempt, publishing, settings, survey, verification
+from longwatch.migrate.place import Place
+from longwatch.migrate.steps import Attempt, Commit, MigrateStep, Push, Survey, Verify
+
+
+def perform(work: Work[MigrateStep], *, confirm: bool) -> Outcome:
+    """Perform one step in the watch that its folder belongs to."""
+    watch = Watch(work.folder.parents[2])
+    place = Place(watch, settings.load(watch.root))
+    named = (*place.settings.observe.secrets, *place.settings.worker.environment)
+    work.redactor = Redactor(tuple(os.environ[name] for name in named if os.environ.get(name)))
+    match work.step:
+        case Survey():
+            return survey.perform(work, work.step, place)
+        case Attempt():
+            return attempt.perform(work, work.step, place)
+        case Verify():
+            return verification.perform(work, work.step, place)
+        case Commit():
+            return publishing.commit(work, work.step, place, confirm=confirm)
+        case Push():
+            return publishing.push(work, work.step, place)
+
+
+def entry() -> int:
+    """Run the step in the folder that the command line ends with."""
+    confirm = "confirm" in sys.argv[1:-1]
+
+    def performed(work: Work[MigrateStep]) -> Outcome:
+        return perform(work, confirm=confirm)
+
+    return main(Path(sys.argv[-1]), MigrateStep, performed)
+
+
+if __name__ == "__main__":
+    sys.exit(entry())
