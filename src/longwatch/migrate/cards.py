@@ -27,7 +27,7 @@ class Allowance(StrEnum):
     """What a card may allow that otherwise fails an attempt (specification M22)."""
 
     CHANGE_TESTS = "change-tests"
-    """Existing test files may be changed."""
+    """Existing tests need not pass in the form they had before the change."""
     DELETE_TESTS = "delete-tests"
     """Existing tests may be removed or renamed."""
     SKIP_TESTS = "skip-tests"
@@ -40,7 +40,7 @@ class NewTests(StrEnum):
     """Whether a change has to bring a test of its own."""
 
     REQUIRED = "required"
-    """It must bring a new or changed test, and one that fails on the tree before the change."""
+    """Something that failed on the tree before must pass with the change: a test that it brings, or a check."""
     OPTIONAL = "optional"
     """The configured checks are proof enough."""
 
@@ -64,7 +64,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     priority: int = 0
     """Higher goes first, among cards whose `after` are done."""
     tests: NewTests = NewTests.REQUIRED
-    """`required` or `optional`: whether the change must bring a test that fails without it."""
+    """Whether the change must show by a test or check, failing before and passing now, that the job was done."""
 
 
 class Card(Head, frozen=True, kw_only=True):

@@ -14,7 +14,7 @@ from longwatch.migrate.cards import Allowance, Card, NewTests
 from longwatch.migrate.settings import Check
 
 FAILURE_CHARACTERS = 8000
-_LISTED = 200
+_DONE_LISTED = 200
 _PLACEHOLDER = re.compile(r"\{\{[ \t]*([A-Za-z_][A-Za-z0-9_]*)[ \t]*\}\}")
 _OPENED = re.compile(r"\{\{.{0,30}")
 _UNPRINTABLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
@@ -30,15 +30,15 @@ _ALLOWED = {
     Allowance.WEAKEN_TESTS: "You may let existing tests assert less where this task asks for it.",
 }
 _FORBIDDEN = {
-    Allowance.CHANGE_TESTS: "Do not change existing test files; put new tests into new files.",
+    Allowance.CHANGE_TESTS: "Existing tests have to pass in the form that they had before your change; put new tests beside them.",
     Allowance.DELETE_TESTS: "Do not remove or rename existing tests: every test that ran before must still run.",
     Allowance.SKIP_TESTS: "Do not skip existing tests or mark them as expected to fail.",
     Allowance.WEAKEN_TESTS: "Do not make existing tests assert less than they did.",
 }
 _TESTS = {
     NewTests.REQUIRED: "Bring at least one test that fails without your change and passes with it. It is run on the tree "
-    "before your change, and if nothing fails there the attempt is refused.",
-    NewTests.OPTIONAL: "You need not bring a test. If you do, it should fail without your change.",
+    "before your change too: if nothing that failed there passes now, the attempt is refused.",
+    NewTests.OPTIONAL: "You need not bring a test. If you do, it must fail without your change.",
 }
 
 
@@ -120,8 +120,9 @@ def _values(facts: PromptFacts) -> Mapping[str, str]:
         "failure": _fenced(bounded(_plain(facts.failure)))
         if facts.failure.strip()
         else "None: this is the first attempt.",
-        "done": _listed(facts.done, none="- none yet"),
-        "protected": _listed(facts.protected, none="- none besides the ones that are always protected"),
+        "done": _done(facts.done),
+        "protected": ", ".join(f"`{item}`" for item in facts.protected)
+        or "none besides what git and Longwatch own",
     }
 
 
@@ -132,9 +133,14 @@ def _check_line(check: Check) -> str:
 
 
 def _listed(items: tuple[str, ...], *, none: str) -> str:
-    lines = [f"- `{item}`" for item in items[-_LISTED:]]
-    left_out = len(items) - len(lines)
-    return "\n".join([f"- ({left_out} more)"] * (left_out > 0) + lines) or none
+    return "\n".join(f"- `{item}`" for item in items) or none
+
+
+def _done(items: tuple[str, ...]) -> str:
+    """Name the last finished jobs; a long queue must not push the task out of sight."""
+    left_out = len(items) - _DONE_LISTED
+    earlier = f"- ({left_out} earlier ones)\n" if left_out > 0 else ""
+    return earlier + _listed(items[-_DONE_LISTED:], none="- none yet")
 
 
 def _fenced(text: str, language: str = "") -> str:
