@@ -43,7 +43,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 RESULT_SCHEMA = msgspec.json.encode(
     {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        # No "$schema": Claude Code 2.1.197 silently drops a schema that names draft 2020-12.
         "type": "object",
         "additionalProperties": False,
         # Providers that enforce a schema want every property to be required, and know few other keywords.
@@ -110,8 +110,7 @@ def _parse(raw: bytes) -> tuple[object, tuple[str, ...]]:
 
 def _schema_violations(value: object) -> Iterator[str]:
     # A megabyte of nonsense has half a million errors.
-    errors = islice(_VALIDATOR.iter_errors(value), 2 * _MAX_NAMED)
-    for error in errors:
+    for error in islice(_VALIDATOR.iter_errors(value), 2 * _MAX_NAMED):
         place = ".".join(str(part) for part in error.absolute_path) or "the result"
         yield f"{place}: {_shown(error.message)}"
 

@@ -1,0 +1,106 @@
+"""A scripted model behind OpenAI's Responses API, as far as codex needs it.
+
+Steps of a script: `{"words": ...}`, `{"tool": name, "arguments": {...}}`, `{"patch": text}`.
+Modes: `ok`, the names of `FAILURES`, `hang` (no headers), `hang-later` (from the second request on), `hang-mid`
+(after the first event), `truncate` (no end).
+"""
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from tests.support.model_server import Answer, Handler, ModelServer, Step, answer_for
+
+Event = tuple[str, dict[str, object]]
+
+
+def _error(status: int, code: str, message: str, kind: str = "invalid_request_error") -> tuple[int, object]:
+    return status, {"error": {"message": message, "type": kind, "code": code}}
+
+
+FAILURES = {
+    "401": _error(401, "invalid_api_key", "Incorrect API key provided."),
+    "400": _error(400, "invalid_value", "bad request"),
+    "429": _error(429, "rate_limit_exceeded", "Rate limit reached", "tokens"),
+    "503": _error(503, "server_is_overloaded", "The server is overloaded", "server_error"),
+    "quota": _error(429, "insufficient_quota", "You exceeded your current quota", "insufficient_quota"),
+    "usage": (
+        429,
+        {
+            "error": {
+                "type": "usage_limit_reached",
+                "message": "The usage limit has been reached",
+                "plan_type": "plus",
+                "resets_at": int(time.time()) + 7200,
+            }
+        },
+    ),
+}
+
+
+def responses_server(script: Sequence[Answer], mode: str = "ok") -> ModelServer:
+    return ModelServer(_Responses, script, mode)
+
+
+class _Responses(Handler):
+    failures: ClassVar = FAILURES
+
+    def do_GET(self) -> None:  # noqa: N802 - the name that the standard library calls
+        self.reply(200, {"object": "list", "data": []})
+
+    def respond(self, request: dict[str, object], number: int) -> None:
+        results = _results(request.get("input"))
+        if self.server.mode == "hang-later" and results:
+            self.hang()
+            return
+        answer = answer_for(self.server.script, results)
+        self.stream(self._events(answer, number))
+
+    def _events(self, answer: Answer, number: int) -> Iterator[Event]:
+        name = f"resp_{number}"
+        yield "response.created", {"response": {"id": name}}
+        if self.server.mode == "hang-mid":
+            self.hang()
+            return
+        for index, step in enumerate(answer):
+            item = _item(step, f"{number}_{index}")
+            yield "response.output_item.added", {"output_index": index, "item": item}
+            yield "response.output_item.done", {"output_index": index, "item": item}
+        if self.server.mode == "truncate":
+            return
+        usage = {"input_tokens": 1000, "output_tokens": 20, "total_tokens": 1020}
+        yield "response.completed", {"response": {"id": name, "usage": usage}}
+
+
+def _results(items: object) -> int:
+    """Tool results after the last words of the user."""
+    results = 0
+    for item in items if isinstance(items, list) else []:
+        if item.get("type") == "message" and item.get("role") == "user":
+            results = 0
+        results += item.get("type") in ("function_call_output", "custom_tool_call_output")
+    return results
+
+
+def _item(step: Step, name: str) -> dict[str, object]:
+    if "words" in step:
+        content = [{"type": "output_text", "text": step["words"], "annotations": []}]
+        return {
+            "type": "message",
+            "id": f"msg_{name}",
+            "role": "assistant",
+            "status": "completed",
+            "content": content,
+        }
+    call = {"call_id": f"call_{name}"}
+    if "patch" in step:
+        return {
+            "type": "custom_tool_call",
+            "id": f"ctc_{name}",
+            "name": "apply_patch",
+            "input": step["patch"],
+            **call,
+        }
+    arguments = json.dumps(step["arguments"])
+    return {"type": "function_call", "id": f"fc_{name}", "name": step["tool"], "arguments": arguments, **call}
