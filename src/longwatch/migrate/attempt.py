@@ -26,6 +26,7 @@ from longwatch.migrate.evidence import failed, succeeded
 from longwatch.migrate.git import Git
 from longwatch.migrate.place import INSIDE, Place
 from longwatch.migrate.prompt import PromptFacts, render, rules_of
+from longwatch.migrate.protection import protection
 from longwatch.migrate.result import RESULT_SCHEMA
 from longwatch.migrate.settings import Interrupted, MigrateSettings
 from longwatch.migrate.steps import Attempt, Candidate, MigrateStep, Refusal, Refused, Usage, Worked
@@ -57,6 +58,7 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
     bench: Bench
     adapter: WorkerAdapter
     dirty: tuple[str, ...]
+    protected: patterns.Patterns
 
     @property
     def settings(self) -> MigrateSettings:
@@ -108,6 +110,11 @@ def _prepare(work: Work[MigrateStep], step: Attempt, place: Place) -> Desk:
             nonce=secrets.token_hex(16),
             bench=bench_of(place, programs),
             dirty=git.dirty_paths(),
+            protected=protection(
+                place.settings,
+                checks_of(card, place.settings.checks),
+                (entry.path for entry in git.ls_tree(step.baseline)),
+            ),
             adapter=WORKERS[place.settings.worker.adapter](),
         )
 
@@ -196,8 +203,8 @@ def _run(work: Work[MigrateStep], desk: Desk, launch: Launch) -> tuple[ProcessRe
 def _protected_mounts(desk: Desk) -> tuple[tuple[Path, Path], ...]:
     """Protected files that exist are mounted read-only over the clone (specification M15); new ones are found later."""
     inside = desk.bench.inside(desk.clone)
-    rule = patterns.protected_patterns(desk.settings.repository)
     entries = desk.git.ls_tree(desk.step.baseline)
+    rule = desk.protected
     held = (e.path for e in entries if e.mode.startswith("100") and e.path not in desk.card.owned)
     paths = [path for path in held if rule.matches(patterns.fold(path))]
     return tuple((desk.clone / path, inside / path) for path in paths[:_MOST_MOUNTS])
@@ -262,7 +269,7 @@ def _judge(work: Work[MigrateStep], desk: Desk, record: ProcessRecord, state: Tr
         desk.nonce,
         taken,
         owned=desk.card.owned,
-        protected=patterns.protected_patterns(desk.settings.repository),
+        protected=desk.protected,
     )
     if raw is not None:
         files.replace(desk.kept / "answer.json", raw[: 1024 * 1024])

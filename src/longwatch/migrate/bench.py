@@ -65,15 +65,16 @@ class Bench(msgspec.Struct, frozen=True, kw_only=True):
 def bench_of(place: Place, programs: Sequence[str]) -> Bench:
     """Return the workbench for these programs."""
     settings = place.settings.sandbox
-    tools = find(programs, os.environ.get("PATH", ""))
+    own = ((place.repository / name) if (place.repository / name).is_file() else name for name in programs)
+    tools = find(tuple(str(name) for name in own), os.environ.get("PATH", ""))
     extra = tuple(Path(folder).expanduser() for folder in settings.expose)
+    shared = tuple(place.repository / name for name in settings.share if (place.repository / name).exists())
     return Bench(
         sandbox=SANDBOXES[settings.kind](),
         tools=tools,
-        expose=tuple(dict.fromkeys((*tools.folders, *extra))),
-        share=tuple(
-            (place.repository / name, name) for name in settings.share if (place.repository / name).exists()
-        ),
+        # A virtual environment knows itself by the path it was made at, so what is shared stands there too.
+        expose=tuple(dict.fromkeys((*tools.folders, *extra, *shared))),
+        share=tuple((host, str(host.relative_to(place.repository))) for host in shared),
         tmp_bytes=settings.tmp_bytes,
     )
 
