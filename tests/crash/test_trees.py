@@ -9,29 +9,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.tree_living import living
 
 from longwatch.kernel.child import Command, ProcessRecord
-from longwatch.kernel.identity import alive, find_by_cookie, identify, read_stat
+from longwatch.kernel.identity import alive, find_by_cookie, identify
 from longwatch.kernel.limits import LimitHit, Limits
 from longwatch.kernel.process import end_tree, new_cookie, run
 
 SUPPORT = Path(__file__).parents[1] / "support"
 RUNAWAY = (sys.executable, str(SUPPORT / "tree_runaway.py"))
 WAYS = ("setsid", "daemon", "daemon-without-environment", "holder", "respawn", "comet")
-
-
-def living(token: str) -> list[int]:
-    """Processes that carry the token on their command line: they can hide their environment, not this."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
-        except OSError:
-            continue
-        stat = read_stat(int(entry.name)) if token.encode() in words else None
-        if stat is not None and not stat.dead:
-            found.append(stat.pid)
-    return found
 
 
 def wait_until(condition: Callable[[], object], timeout_s: float = 30) -> None:

@@ -60,7 +60,7 @@ def test_the_number_of_processes_is_limited() -> None:
     try:
         done = subprocess.run(
             ["/bin/sh", "-c", script],
-            preexec_fn=lambda: cgroup.join(made),  # noqa: PLW1509 - one thread
+            preexec_fn=lambda: cgroup.join(made),
             capture_output=True,
             check=False,
             start_new_session=True,

@@ -2,6 +2,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -84,7 +85,9 @@ def test_the_cookie_finds_exactly_its_own(sleeper: "subprocess.Popen[bytes]", co
 
 
 @pytest.mark.guarantee("K23")
-def test_the_cookie_of_a_step_finds_the_children_of_the_step(cookie: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cookie_of_a_step_finds_the_children_of_the_step(
+    cookie: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(COOKIE_VARIABLE, cookie)
     nested = new_cookie()
     with subprocess.Popen(["sleep", "600"], env={COOKIE_VARIABLE: nested}) as child:
@@ -93,9 +96,9 @@ def test_the_cookie_of_a_step_finds_the_children_of_the_step(cookie: str, monkey
         child.kill()
 
 
-def test_a_name_with_parentheses_and_spaces_is_read_right(tmp_path: os.PathLike[str]) -> None:
-    program = os.path.join(tmp_path, "a) S 1 (b")
-    os.symlink("/bin/sleep", program)
+def test_a_name_with_parentheses_and_spaces_is_read_right(tmp_path: Path) -> None:
+    program = tmp_path / "a) S 1 (b"
+    program.symlink_to("/bin/sleep")
     with subprocess.Popen([program, "600"]) as child:
         stat = read_stat(child.pid)
         child.kill()

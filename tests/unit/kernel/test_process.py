@@ -91,7 +91,7 @@ def test_a_signal_is_told_from_an_exit(go: Go) -> None:
 @pytest.mark.guarantee("K22")
 def test_cpu_and_memory_of_grandchildren_count(go: Go) -> None:
     work = "x = bytearray(150_000_000); t = __import__('time'); e = t.process_time() + 0.5\nwhile t.process_time() < e: pass"
-    record = go("sh", "-c", f"{sys.executable} -c \"{work}\"; true")
+    record = go("sh", "-c", f'{sys.executable} -c "{work}"; true')
     assert record.cpu_s >= 0.5
     assert record.peak_memory_bytes > 140_000_000
 
@@ -297,7 +297,9 @@ def test_last_words_after_term_are_taken(go: Go) -> None:
     assert Path(record.log).read_bytes().endswith(b"bye\n")
 
 
-@pytest.mark.parametrize("program", ["no-such-program", "/no/such/program", "/etc/passwd", "/etc", "nul\0byte", ""])
+@pytest.mark.parametrize(
+    "program", ["no-such-program", "/no/such/program", "/etc/passwd", "/etc", "nul\0byte", ""]
+)
 def test_a_program_that_cannot_start_is_named(go: Go, program: str) -> None:
     with pytest.raises(ConfigError) as error:
         go(program)
@@ -351,7 +353,9 @@ spawn_detached(("sh", "-c", "echo started; read line; echo end: $line; exec slee
 
 def test_the_exit_code_of_a_detached_child_is_taken_once(tmp_path: Path) -> None:
     cookie = new_cookie()
-    identity = spawn_detached(("sh", "-c", "exit 9"), cwd=tmp_path, environment=PATH, log=tmp_path / "log", cookie=cookie)
+    identity = spawn_detached(
+        ("sh", "-c", "exit 9"), cwd=tmp_path, environment=PATH, log=tmp_path / "log", cookie=cookie
+    )
     os.waitid(os.P_PID, identity.pid, os.WEXITED | os.WNOWAIT)
     assert end_tree(identity, cookie, grace_s=1) == 0
     assert exit_code(identity) == 9
@@ -360,7 +364,9 @@ def test_the_exit_code_of_a_detached_child_is_taken_once(tmp_path: Path) -> None
 
 def test_the_exit_code_of_a_running_child_is_unknown(tmp_path: Path) -> None:
     cookie = new_cookie()
-    identity = spawn_detached(("sleep", "600"), cwd=tmp_path, environment=PATH, log=tmp_path / "log", cookie=cookie)
+    identity = spawn_detached(
+        ("sleep", "600"), cwd=tmp_path, environment=PATH, log=tmp_path / "log", cookie=cookie
+    )
     assert exit_code(identity) is None
     assert end_tree(identity, cookie, grace_s=5) == 1
     assert exit_code(identity) == -signal.SIGTERM
