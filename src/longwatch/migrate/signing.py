@@ -83,7 +83,7 @@ def _counted(run: CheckRun) -> tuple[str, ...]:
     """A check that prints no names of tests counts them; one that runs none counts as one test of its own name."""
     if run.tests is None:
         return (run.name,)
-    return tuple(f"{run.name}: test {number}" for number in range(1, run.tests.passed + 1))
+    return tuple(f"{run.name}: test {number}" for number in range(1, run.tests.counts.passed + 1))
 
 
 def _head(place: Place) -> str:

@@ -14,10 +14,10 @@ from longwatch.kernel.digest import of_bytes
 from longwatch.kernel.errors import IntegrityError
 from longwatch.kernel.line import Outcome, Stopped
 from longwatch.kernel.program import Work
-from longwatch.migrate import checkout, harvest, patterns, survey, weakening
+from longwatch.migrate import checkout, patterns, survey, weakening
 from longwatch.migrate.bench import Bench, bench_of
 from longwatch.migrate.cards import Card, checks_of
-from longwatch.migrate.checks import CheckRun, Checking, run_all
+from longwatch.migrate.checks import Checking, CheckRun, run_all
 from longwatch.migrate.evidence import succeeded
 from longwatch.migrate.git import Change, Git
 from longwatch.migrate.judgement import Evidence, rule
@@ -171,7 +171,9 @@ def _mixed(court: Court, base: str, donor: str, paths: tuple[str, ...], name: st
         court.git.delete_ref(ref)
 
 
-def _findings(court: Court, changes: Iterable[Change], touched: tuple[Change, ...]) -> Iterable[weakening.Finding]:
+def _findings(
+    court: Court, changes: Iterable[Change], touched: tuple[Change, ...]
+) -> Iterable[weakening.Finding]:
     tests = {change.path for change in touched}
     for change in changes:
         before = _text(court.git, court.candidate.baseline, change.path)
@@ -185,6 +187,3 @@ def _findings(court: Court, changes: Iterable[Change], touched: tuple[Change, ..
 def _text(git: Git, commit: str, path: str) -> str | None:
     content = git.show(commit, path)
     return None if content is None else content.decode("utf-8", "replace")
-
-
-__all__ = ["harvest", "perform"]
