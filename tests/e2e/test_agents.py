@@ -92,7 +92,7 @@ def ask(
     (theirs / "config.toml").write_text(
         'model_provider = "scripted"\nnotify = ["must-not-run"]\n[model_providers.scripted]\nname = "scripted"\n'
         f'base_url = "{url}/v1"\nenv_key = "SCRIPTED_KEY"\nwire_api = "responses"\n'
-        "request_max_retries = 1\nstream_max_retries = 1\nstream_idle_timeout_ms = 2000\n"
+        "request_max_retries = 1\nstream_max_retries = 1\nstream_idle_timeout_ms = 60000\n"
     )
     return request(tmp_path, settings, environment={"CODEX_HOME": str(theirs), "SCRIPTED_KEY": KEY})
 
