@@ -17,6 +17,8 @@ from longwatch.observe import status
 _ENDS_WAIT = ("watch.due", "request.obeyed", "step.started", "step.again", "watch.blocked", "watch.exhausted")
 _PROVIDER = frozenset({FailureClass.TRANSIENT, FailureClass.QUOTA})
 
+FIRST_ACTION = "worker.first_action"
+
 
 class StepTime(msgspec.Struct, frozen=True, kw_only=True):
     """How long one step worked, over all its runs."""
@@ -26,7 +28,7 @@ class StepTime(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Latency(msgspec.Struct, frozen=True, kw_only=True):
-    """How long a program took to its first output or action."""
+    """How long an attempt's worker took to its first sign."""
 
     step: str
     phase: str
@@ -42,6 +44,9 @@ class WatchTimings(msgspec.Struct, frozen=True, kw_only=True):
     table: Timings
     steps: tuple[StepTime, ...]
     first_outputs: tuple[Latency, ...]
+    """The first byte that each program printed."""
+    first_actions: tuple[Latency, ...]
+    """The first action of each attempt's worker."""
 
 
 def read(watch: Watch) -> WatchTimings:
@@ -59,7 +64,14 @@ def read(watch: Watch) -> WatchTimings:
     since = events[0].at if events else ""
     wall_s = seconds_between(since, until)
     table = timing.report((*spans, *supervisor_spans(events, until)), wall_s)
-    return WatchTimings(since=since, until=until, table=table, steps=steps, first_outputs=outputs)
+    return WatchTimings(
+        since=since,
+        until=until,
+        table=table,
+        steps=steps,
+        first_outputs=outputs,
+        first_actions=first_actions(events),
+    )
 
 
 def last(events: Sequence[Event]) -> str:
@@ -121,6 +133,18 @@ def _cause(event: Event) -> str:
 
 def _span(phase: str, since: str, until: str) -> Span:
     return Span(phase=phase, started_at=since, duration_s=seconds_between(since, until))
+
+
+def first_actions(events: Iterable[Event]) -> tuple[Latency, ...]:
+    """Pure: how long each attempt's worker took to its first action, where its program told it."""
+    told = (
+        (event.data.get("step"), event.data.get("after_s")) for event in events if event.kind == FIRST_ACTION
+    )
+    return tuple(
+        Latency(step=str(step), phase="worker", seconds=float(seconds))
+        for step, seconds in told
+        if isinstance(seconds, int | float)
+    )
 
 
 def _latencies(store: Store) -> Iterator[Latency]:

@@ -41,7 +41,13 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def ok(self) -> bool:
         """True if everything that was looked at holds."""
-        return all(answer.answer is Answer.OK for answer in (self.chain, *self.receipts))
+        return self.wrong == 0
+
+    @property
+    def wrong(self) -> int:
+        """How many answers are not ok."""
+        answers = (self.chain.answer, *(one.answer for one in self.receipts))
+        return sum(answer is not Answer.OK for answer in answers)
 
 
 def verify(watch: Watch, wanted: str = "") -> Verification:
