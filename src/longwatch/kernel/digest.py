@@ -17,7 +17,7 @@ from longwatch.kernel.errors import IntegrityError, LongwatchError, NotReadyErro
 from longwatch.kernel.files import contained, normal
 from longwatch.kernel.hashing import Hashed, hash_files
 from longwatch.kernel.statcache import StatCache
-from longwatch.kernel.treescan import Scan
+from longwatch.kernel.walking import Columns
 
 Digest = NewType("Digest", str)
 """A SHA-256 as 64 lower-case hexadecimal digits. Text from outside becomes one through `digest`."""
@@ -113,7 +113,8 @@ def tree(root: Path, *, without: frozenset[str] = frozenset()) -> tuple[str, ...
     Raises:
         PathError: a FIFO, socket or device is there, or a name is not UTF-8.
     """
-    return tuple(sorted(_scan(root, None, without).paths))
+    with _explained(root):
+        return tuple(sorted(treescan.scan(root, without).paths))
 
 
 def bind(
@@ -134,16 +135,21 @@ def bind(
         PathError: a path leaves `root`, or a FIFO, socket or device is there.
         NotReadyError: a file changed while it was read.
     """
-    scan = _scan(root, paths, without)
-    if scan.missing:
-        raise IntegrityError(f"{name}: missing below {root}: {', '.join(map(repr, scan.missing))}")
-    return Binding(name=name, entries=_entries(root, scan, cache, rehash=rehash))
+    with _explained(root):
+        if paths is None:
+            found, missing = treescan.scan(root, without, cache), tuple[str, ...]()
+        else:
+            found, missing = _look_up(root, paths, without, cache)
+        if missing:
+            raise IntegrityError(f"{name}: missing below {root}: {', '.join(map(repr, missing))}")
+        return Binding(name=name, entries=_entries(root, found, cache, rehash=rehash))
 
 
 def rebind(expected: Binding, root: Path, *, cache: StatCache | None = None, rehash: bool = False) -> Binding:
     """Bind what stands now at the paths of `expected`; paths with nothing there are left out."""
-    scan = _scan(root, expected.entries, frozenset())
-    return Binding(name=expected.name, entries=_entries(root, scan, cache, rehash=rehash))
+    with _explained(root):
+        found, _ = _look_up(root, expected.entries, frozenset(), cache)
+        return Binding(name=expected.name, entries=_entries(root, found, cache, rehash=rehash))
 
 
 def differences(expected: Binding, actual: Binding) -> Differences:
@@ -167,44 +173,44 @@ def check(expected: Binding, actual: Binding) -> None:
         raise IntegrityError(f"{expected.name} is not what was bound; {found}. Restore it, or bind it anew.")
 
 
-def _scan(root: Path, paths: Iterable[str] | None, without: frozenset[str]) -> Scan:
-    with _explained(root):
-        if paths is None:
-            return treescan.scan(root, without)
-        wanted = sorted({normal(path) for path in paths})
-        for folder in {os.path.dirname(path) or "." for path in wanted}:  # noqa: PTH120 - a hot loop over texts
-            contained(root, folder)
-        return treescan.look_up(root, wanted, without)
+def _look_up(
+    root: Path, paths: Iterable[str], without: frozenset[str], cache: StatCache | None
+) -> tuple[Columns, tuple[str, ...]]:
+    wanted = sorted({normal(path) for path in paths})
+    for folder in {os.path.dirname(path) or "." for path in wanted}:  # noqa: PTH120 - a hot loop over texts
+        contained(root, folder)
+    return treescan.look_up(root, wanted, without, cache)
 
 
-def _entries(root: Path, scan: Scan, cache: StatCache | None, *, rehash: bool) -> dict[str, Entry]:
-    with _explained(root):
-        known = cache.get(scan.stamps) if cache and not rehash else [None] * len(scan.paths)
-        unknown = [place for place, sha256 in enumerate(known) if sha256 is None]
-        fresh = _hash(os.fspath(root), scan, unknown)
+def _entries(root: Path, found: Columns, cache: StatCache | None, *, rehash: bool) -> dict[str, Entry]:
+    digests = found.digests
+    unknown = (
+        range(len(digests)) if rehash else [place for place, known in enumerate(digests) if known is None]
+    )
+    fresh = _hash(os.fspath(root), found, unknown)
     if cache and fresh:
-        cache.put(
-            {
-                scan.stamps[place]: one.sha256
-                for place, one in fresh.items()
-                if scan.stamps[place] == one.stamp
-            }
-        )
-    every = (fresh[place].sha256 if one is None else one for place, one in enumerate(known))
+        # A file that changed between the listing and the reading has another stamp: it is not remembered.
+        same = {one.stamp: one.sha256 for place, one in fresh.items() if found.stamps[place] == one.stamp}
+        cache.put(same, found.stamps)
+    for place, one in fresh.items():
+        digests[place] = one.sha256
     return {
         path: Entry(Digest(sha256.hex()), _KINDS[mode & _KIND_BITS])
-        for path, mode, sha256 in zip(scan.paths, scan.modes, every, strict=True)
+        for path, mode, sha256 in zip(found.paths, found.modes, digests, strict=True)
+        if sha256 is not None
     }
 
 
-def _hash(base: str, scan: Scan, places: list[int]) -> dict[int, Hashed]:
-    """Hash what stands at these places of the scan: the content of files, the target of links."""
-    links = [place for place in places if stat.S_ISLNK(scan.modes[place])]
-    regular = [place for place in places if not stat.S_ISLNK(scan.modes[place])]
-    hashed = dict(zip(regular, hash_files([f"{base}/{scan.paths[place]}" for place in regular]), strict=True))
+def _hash(base: str, found: Columns, places: Iterable[int]) -> dict[int, Hashed]:
+    """Hash what stands at these places: the content of files, the target of links."""
+    links = [place for place in places if stat.S_ISLNK(found.modes[place])]
+    regular = [place for place in places if not stat.S_ISLNK(found.modes[place])]
+    hashed = dict(
+        zip(regular, hash_files([f"{base}/{found.paths[place]}" for place in regular]), strict=True)
+    )
     for place in links:
-        target = os.fsencode(os.readlink(f"{base}/{scan.paths[place]}"))  # noqa: PTH115 - Path would normalise it
-        hashed[place] = Hashed(scan.stamps[place], hashlib.sha256(target).digest())
+        target = os.fsencode(os.readlink(f"{base}/{found.paths[place]}"))  # noqa: PTH115 - Path would normalise it
+        hashed[place] = Hashed(b"", hashlib.sha256(target).digest())
     return hashed
 
 

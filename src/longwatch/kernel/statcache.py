@@ -6,82 +6,47 @@ clock; a file younger than two seconds therefore has no stamp at all, when it is
 """
 
 import hashlib
-import os
-import struct
+from collections.abc import Iterable
 from pathlib import Path
 
 from longwatch.kernel import files
+from longwatch.kernel.walking import MAGIC, RECORD, SEAL_BYTES, parse
 
-Stamp = bytes
-"""What a file is known by; empty if it is too young to be known."""
-
-YOUNG_NS = 2_000_000_000
-_STAMP = struct.Struct("<QQqqq")
-_RECORD = struct.Struct(f"{_STAMP.size}s32s")
-_MAGIC = b"lwstat1\n"
 _MAX_RECORDS = 1_000_000
-_pack = _STAMP.pack
-
-
-def stamp(facts: os.stat_result, now_ns: int) -> Stamp:
-    """What the file is known by, or nothing if it changed in the two seconds before `now_ns` or in the future."""
-    mtime_ns, ctime_ns = facts.st_mtime_ns, facts.st_ctime_ns
-    edge_ns = now_ns - YOUNG_NS
-    if mtime_ns >= edge_ns or ctime_ns >= edge_ns:
-        return b""
-    return _pack(facts.st_dev, facts.st_ino, facts.st_size, mtime_ns, ctime_ns)
 
 
 class StatCache:
     """Digests by stamp in one file, read when first asked. A damaged file is an empty cache."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._stored: dict[bytes, bytes] | None = None
-        self._used: dict[bytes, bytes] = {}
+        self.path = path
+        self._known: dict[bytes, bytes] | None = None
 
-    def get(self, stamps: list[Stamp]) -> list[bytes | None]:
-        """Return the SHA-256 for each stamp, as 32 bytes, or `None` where it is not known."""
-        stored = self._load()
-        found = list(map(stored.get, stamps))
-        self._used.update((key, value) for key, value in zip(stamps, found, strict=True) if value)
-        return found
+    def known(self) -> dict[bytes, bytes]:
+        """Return all digests, as 32 bytes each, by stamp."""
+        if self._known is None:
+            self._known = parse(self._read())
+        return self._known
 
-    def put(self, known: dict[Stamp, bytes]) -> None:
-        """Remember digests in the file; empty stamps are left out. What was used is kept first, the rest by room.
+    def put(self, fresh: dict[bytes, bytes], used: Iterable[bytes]) -> None:
+        """Remember digests in the file; empty stamps are left out.
+
+        What is `fresh` or was `used` is kept first, anything else as far as there is room.
 
         Raises:
             NotReadyError, LongwatchError: as `files.show`.
         """
-        known = {key: sha256 for key, sha256 in known.items() if key}
-        if not known:
+        fresh = {mark: sha256 for mark, sha256 in fresh.items() if mark}
+        if not fresh:
             return
-        stored = self._load()
-        stored.update(known)
-        self._used.update(known)
-        kept = {**self._used, **stored}
-        body = b"".join(key + value for key, value in list(kept.items())[:_MAX_RECORDS])
-        data = _MAGIC + body
-        files.show(self._path, data + hashlib.sha256(data).digest())
-
-    def _load(self) -> dict[bytes, bytes]:
-        if self._stored is None:
-            self._stored = _parse(self._read())
-        return self._stored
+        known = self.known()
+        known.update(fresh)
+        order = dict.fromkeys((*fresh, *filter(known.__contains__, used), *known))
+        data = MAGIC + b"".join(mark + known[mark] for mark in list(order)[:_MAX_RECORDS])
+        files.show(self.path, data + hashlib.sha256(data).digest())
 
     def _read(self) -> bytes:
         try:
-            return files.read_bounded(self._path, len(_MAGIC) + _MAX_RECORDS * _RECORD.size + 32)
+            return files.read_bounded(self.path, len(MAGIC) + _MAX_RECORDS * RECORD.size + SEAL_BYTES)
         except FileNotFoundError:
             return b""
-
-
-def _parse(data: bytes) -> dict[bytes, bytes]:
-    view = memoryview(data)
-    body, seal = view[:-32], view[-32:]
-    if body[: len(_MAGIC)] != _MAGIC or hashlib.sha256(body).digest() != seal:
-        return {}
-    records = body[len(_MAGIC) :]
-    if len(records) % _RECORD.size:
-        return {}
-    return dict(_RECORD.iter_unpack(records))

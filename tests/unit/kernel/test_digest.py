@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from longwatch.kernel import digest, hashing, statcache
+from longwatch.kernel import digest, hashing, walking
 from longwatch.kernel.digest import Binding, Digest, Entry, Kind
 from longwatch.kernel.errors import IntegrityError, LongwatchError, NotReadyError, PathError
 from longwatch.kernel.statcache import StatCache
@@ -251,15 +251,15 @@ def test_a_file_that_takes_the_place_of_another_is_seen(tmp_path: Path, later: N
 def test_a_file_of_two_seconds_or_from_the_future_has_no_stamp(tmp_path: Path, age_ns: int) -> None:
     write(tmp_path, a=b"")
     facts = (tmp_path / "a").stat()
-    assert statcache.stamp(facts, facts.st_ctime_ns + age_ns) == b""
-    assert statcache.stamp(facts, facts.st_ctime_ns + 2_000_000_001) != b""
+    assert walking.stamp(facts, facts.st_ctime_ns + age_ns) == b""
+    assert walking.stamp(facts, facts.st_ctime_ns + 2_000_000_001) != b""
 
 
 @pytest.mark.guarantee("K30")
 def test_an_old_mtime_alone_does_not_make_a_file_old(tmp_path: Path) -> None:
     write(tmp_path, a=b"")
     os.utime(tmp_path / "a", ns=(LONG_AGO, LONG_AGO))
-    assert statcache.stamp((tmp_path / "a").stat(), time.time_ns()) == b""
+    assert walking.stamp((tmp_path / "a").stat(), time.time_ns()) == b""
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "empty", "other", "append"])
