@@ -39,10 +39,6 @@ class Sides(msgspec.Struct, frozen=True, kw_only=True):
     before: Mapping[str, Entry]
     after: Mapping[str, Entry]
 
-    def added(self) -> tuple[str, ...]:
-        """Paths that the baseline does not have."""
-        return tuple(path for path in self.paths if path not in self.before)
-
     def deleted(self) -> frozenset[str]:
         """Paths that the candidate does not have."""
         return frozenset(path for path in self.paths if path not in self.after)
@@ -103,15 +99,7 @@ def put_back(git: Git, both: Sides, baseline: str) -> tuple[str, ...]:
         path for path, stand in standing.items() if stand is Stand.FOREIGN and (git.root / path).is_file()
     ]
     kept = tuple(f"{printable(path)}: git cat-file blob {_kept(git, path)}" for path in foreign)
-    indexed = {path for path, stand in in_index(git, both).items() if stand is not Stand.BEFORE}
-    for path in both.added():
-        if path not in indexed:
-            _unlink(git.root, path)
-    known = tuple(path for path in both.paths if path in both.before or path in indexed)
-    if known:
-        _restore(git, baseline, known, both.before)
-    for path in both.added():
-        _unlink(git.root, path)
+    _restore(git, baseline, both.paths, both.before)
     return kept
 
 
@@ -135,13 +123,20 @@ def committed_paths(git: Git, paths: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _restore(git: Git, commit: str, paths: tuple[str, ...], side: Mapping[str, Entry]) -> None:
+    """Bring the paths to what `side`, which is `commit`, has of them."""
+    indexed = frozenset(names(git.run("ls-files", "-z", "--", *paths)))
+    for path in paths:
+        if path not in side and path not in indexed:
+            _unlink(git.root, path)  # git knows nothing of it any more: an interrupted try left it
     # Where a file takes the place of a folder, git drops the folder's files before it looks for their names.
-    named = (path for path in paths if path in side or not any(folder in side for folder in parents(path)))
-    _quiet(git).run(
-        "restore", f"--source={commit}", "--staged", "--worktree", "--no-recurse-submodules",
-        "--pathspec-from-file=-", "--pathspec-file-nul",
-        stdin=nul(named),
-    )  # fmt: skip
+    dropped = frozenset(path for path in paths if path not in side and side.keys() & set(parents(path)))
+    named = [path for path in paths if path in side or path in indexed - dropped]
+    if named:
+        _quiet(git).run(
+            "restore", f"--source={commit}", "--staged", "--worktree", "--no-recurse-submodules",
+            "--pathspec-from-file=-", "--pathspec-file-nul",
+            stdin=nul(named),
+        )  # fmt: skip
 
 
 def _differing(git: Git, paths: Iterable[str], side: Mapping[str, Entry]) -> set[str]:
@@ -207,7 +202,7 @@ def _kept(git: Git, path: str) -> str:
 
 
 def _unlink(root: Path, path: str) -> None:
-    """Remove a file that the baseline does not have, and the folders that are empty without it."""
+    """Remove a file, and the folders that are empty without it."""
     if not _is_leaf(root, path):
         return
     files.remove_recorded(root / path, root)
