@@ -32,7 +32,14 @@ from longwatch.migrate.settings import Interrupted, MigrateSettings
 from longwatch.migrate.steps import Attempt, Candidate, MigrateStep, Refusal, Refused, Usage, Worked
 from longwatch.migrate.trace.model import TraceState
 from longwatch.migrate.trace.watch import TraceMonitor
-from longwatch.migrate.workers import WORKERS, Launch, Mount, RunEnd, WorkerAdapter, WorkRequest
+from longwatch.migrate.workers import (
+    WORKERS,
+    Launch,
+    Mount,
+    RunEnd,
+    WorkerAdapter,
+    WorkRequest,
+)
 
 WHERE_TO_ANSWER = {
     "command": "the file whose path stands in the environment variable LONGWATCH_RESULT",
@@ -258,7 +265,7 @@ def _judge(work: Work[MigrateStep], desk: Desk, record: ProcessRecord, state: Tr
         limit_detail=record.limit_detail,
         log_tail=tail(Path(record.log), 12),
     )
-    failure = desk.adapter.classify(state, end, datetime.now(UTC).astimezone())
+    failure = desk.adapter.classify(state, end, datetime.now(UTC))
     if failure is not None:
         return _troubled(work, desk, failure, usage)
     raw = _raw_answer(desk, state)

@@ -14,7 +14,7 @@ from longwatch.kernel.line import Failure
 from longwatch.migrate.result import MAX_RESULT_BYTES
 from longwatch.migrate.settings import WorkerSettings
 from longwatch.migrate.trace import Patience, PlainTrace, Trace, TraceState
-from longwatch.migrate.workers.model import Launch, WorkRequest
+from longwatch.migrate.workers.model import Launch, Mount, WorkRequest
 from longwatch.migrate.workers.verdict import RunEnd, of_exit
 
 
@@ -23,7 +23,7 @@ class CommandWorker:
 
     def prepare(self, request: WorkRequest) -> Launch:
         """Return the person's own command line; a missing one is a `ConfigError`."""
-        argv = (*request.settings.argv, *request.settings.options)
+        argv, shown = _reachable((*request.settings.argv, *request.settings.options), request)
         if not request.settings.argv:
             raise ConfigError(
                 'longwatch.toml: [worker] argv is empty; name the program: argv = ["./agent.sh"]'
@@ -32,6 +32,7 @@ class CommandWorker:
             argv=argv,
             stdin=request.prompt.encode(),
             environment={**request.environment, **contract_variables(request)},
+            readonly=shown,
             writable=(answer_folder(request),),
             network=request.settings.network,
         )
@@ -51,6 +52,21 @@ class CommandWorker:
     def classify(self, state: TraceState, end: RunEnd, now: datetime) -> Failure | None:  # noqa: ARG002 - the protocol's signature
         """Only its exit speaks."""
         return of_exit(end)
+
+
+def _reachable(argv: tuple[str, ...], request: WorkRequest) -> tuple[tuple[str, ...], tuple[Mount, ...]]:
+    """Return the command line as it reads inside, and the person's own files in it, which have to be shown there.
+
+    A word that is a file beside longwatch.toml means that file, wherever the checkout stands.
+    """
+    words, shown = [], []
+    for word in argv:
+        file = request.base / word
+        own = "/" in word and file.is_file()
+        words.append(str(file.resolve()) if own else word)
+        if own and request.confined:
+            shown.append((file.resolve(), file.resolve()))
+    return tuple(words), tuple(shown)
 
 
 def contract_variables(request: WorkRequest) -> Mapping[str, str]:

@@ -1,0 +1,172 @@
+"""The demonstration: a legacy package, six task cards, and a worker that cannot be trusted.
+
+Makes a real git repository, runs a migrate watch in it with the `replay` worker (recorded attempts, good and bad ones),
+kills the supervisor and the worker with `kill -9` in the middle of an attempt, and shows what was refused, what was
+recovered and what was verified and committed. With LONGWATCH_WORKER=codex (or claude) the real program works instead.
+
+Needs Python, git and bubblewrap.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import tomlkit
+
+HERE = Path(__file__).resolve().parent
+LONGWATCH = (sys.executable, "-m", "longwatch.cli.main")
+WORKER = os.environ.get("LONGWATCH_WORKER", "replay")
+
+
+def main() -> int:
+    root = Path(sys.argv[1] if len(sys.argv) > 1 else HERE.parent / "demo" / "shop").resolve()
+    started = time.monotonic()
+    make_repository(root)
+    make_watch(root)
+    say("longwatch doctor")
+    call(root, "doctor")
+    if WORKER == "replay":
+        run_and_kill(root)
+        say("longwatch status, after the kill")
+        call(root, "status")
+    say("longwatch run" + (", again" if WORKER == "replay" else ""))
+    code = call(root, "run")
+    say("What happened")
+    print(table(root))
+    say("longwatch verify")
+    verified = call(root, "verify")
+    say("git log")
+    subprocess.run(["git", "log", "--oneline", "--decorate"], cwd=root, check=True)
+    left = leftovers(root)
+    say(f"{time.monotonic() - started:.0f} s; processes left behind: {left}; exit codes: run {code}, verify {verified}")
+    print(STATEMENT if WORKER == "replay" else "")
+    return 0 if (code, verified, left) == (0, 0, 0) else 1
+
+
+STATEMENT = """
+Shown: a claim without a change, a weakened test and a file outside the owned paths were each refused by name; a process
+that a worker left behind was ended; an attempt that was killed together with its supervisor was recovered; six verified
+changes were committed, each with a signed receipt.
+Not shown: that a model can do the work. The attempts were recorded; everything else is the real thing."""
+
+
+def make_repository(root: Path) -> None:
+    say(f"A git repository with a legacy package in {root}")
+    shutil.rmtree(root, ignore_errors=True)
+    shutil.copytree(HERE / "legacy", root, ignore=shutil.ignore_patterns("attempts", "__pycache__"))
+    for arguments in (
+        ("init", "--quiet", "--initial-branch=main"),
+        ("config", "user.name", "Ada"),
+        ("config", "user.email", "ada@example.org"),
+        ("config", "commit.gpgsign", "false"),
+        ("add", "--all"),
+        ("commit", "--quiet", "--message", "The shop as it was"),
+    ):
+        subprocess.run(["git", *arguments], cwd=root, check=True)
+
+
+def make_watch(root: Path) -> None:
+    say("longwatch init migrate")
+    words = ("--argv", str(HERE / "legacy" / "attempts")) if WORKER == "replay" else ()
+    if call(root, "init", "migrate", "--worker", WORKER, *words):
+        sys.exit(1)
+    path = root / "longwatch.toml"
+    config = tomlkit.parse(path.read_text(encoding="utf-8"))
+    check = tomlkit.table()
+    check.update({"name": "tests", "kind": "test", "argv": ["python3", "run_tests.py"], "census": "unittest"})
+    checks = tomlkit.aot()
+    checks.append(check)
+    config["checks"] = checks
+    config["worker"]["retry_delay_s"] = 0.5  # type: ignore[index]
+    path.write_text(tomlkit.dumps(config), encoding="utf-8")
+    print("Told it how this repository is checked: python3 run_tests.py")
+
+
+def run_and_kill(root: Path) -> None:
+    """Run until the attempt at the opening hours is under way, then kill supervisor and worker at once."""
+    say("longwatch run")
+    supervisor = subprocess.Popen([*LONGWATCH, "run"], cwd=root)
+    while supervisor.poll() is None:
+        time.sleep(0.2)
+        step = working_on(root, "hours")
+        if step is not None:
+            time.sleep(1)
+            supervisor.send_signal(signal.SIGKILL)
+            kill_step(root, step)
+            supervisor.wait()
+            print("\n*** kill -9: the supervisor and the worker's program, in the middle of an attempt ***")
+            return
+    sys.exit("the watch ended before the kill")
+
+
+def working_on(root: Path, job: str) -> str | None:
+    """The id of a step whose worker runs at this job, or None."""
+    for progress in (root / ".longwatch" / "steps").glob(f"{job}.*.attempt.*/progress.json"):
+        if json.loads(progress.read_bytes()).get("phase") == "worker":
+            return progress.parent.name
+    return None
+
+
+def kill_step(root: Path, step: str) -> None:
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
+            try:
+                words = (process / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if str(root / ".longwatch" / "steps" / step).encode() in words:
+                os.kill(int(process.name), signal.SIGKILL)
+
+
+def leftovers(root: Path) -> int:
+    """Processes of this demonstration that still live."""
+    count = 0
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit() and int(process.name) != os.getpid():
+            try:
+                mark = b"LONGWATCH_COOKIE=" in (process / "environ").read_bytes()
+                count += mark and str(root).encode() in os.readlink(process / "cwd").encode()
+            except OSError:
+                continue
+    return count
+
+
+def table(root: Path) -> str:
+    """One line for each attempt: what it was and what became of it."""
+    words = {
+        "attempt.refused": "refused",
+        "attempt.lost": "recovered",
+        "attempt.salvaged": "kept",
+        "job.committed": "committed",
+        "job.done": "",
+        "job.blocked": "blocked",
+    }
+    lines = []
+    for event in events(root):
+        word = next((word for kind, word in words.items() if event["kind"].startswith(kind)), "")
+        if word:
+            lines.append(f"  {word:<10} {event['text'].splitlines()[0][:150]}")
+    return "\n".join(lines)
+
+
+def events(root: Path) -> list[dict[str, str]]:
+    printed = subprocess.run([*LONGWATCH, "events", "--json"], cwd=root, check=True, capture_output=True, text=True)
+    return [json.loads(line) for line in printed.stdout.splitlines()]
+
+
+def call(root: Path, *arguments: str) -> int:
+    sys.stdout.flush()
+    return subprocess.run([*LONGWATCH, *arguments], cwd=root, check=False).returncode
+
+
+def say(text: str) -> None:
+    print(f"\n=== {text}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
