@@ -58,7 +58,7 @@ Not shown: that a model can do the work. The attempts were recorded; everything 
 def make_repository(root: Path) -> None:
     say(f"A git repository with a legacy package in {root}")
     shutil.rmtree(root, ignore_errors=True)
-    shutil.copytree(HERE / "legacy", root, ignore=shutil.ignore_patterns("attempts", "__pycache__"))
+    shutil.copytree(HERE / "legacy", root, ignore=shutil.ignore_patterns("attempts", "cards", "__pycache__"))
     for arguments in (
         ("init", "--quiet", "--initial-branch=main"),
         ("config", "user.name", "Ada"),
@@ -85,6 +85,9 @@ def make_watch(root: Path) -> None:
     config["worker"]["retry_delay_s"] = 0.5  # type: ignore[index]
     path.write_text(tomlkit.dumps(config), encoding="utf-8")
     print("Told it how this repository is checked: python3 run_tests.py")
+    for card in sorted((HERE / "legacy" / "cards").iterdir()):
+        shutil.copy(card, root / "tasks")
+    print("Wrote six task cards into tasks/")
 
 
 def run_and_kill(root: Path) -> None:

@@ -81,8 +81,8 @@ class LocalExecutor:
         return LocalRunning(identity, pidfd)
 
     def attach(self, identity: Identity, cookie: str) -> Running | None:  # noqa: ARG002 - the protocol's signature
-        """Return a program that still runs (or is our unreaped child), or `None`."""
-        pidfd = open_pidfd(identity)
+        """Return a program that still runs, or `None`; a zombie that nobody reaped is dead."""
+        pidfd = open_pidfd(identity) if alive(identity) else None
         return None if pidfd is None else LocalRunning(identity, pidfd)
 
     def end_leftovers(self, identity: Identity | None, cookie: str) -> int:

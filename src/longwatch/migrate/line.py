@@ -226,6 +226,8 @@ def _moved(old: str, new: str, branch: str) -> str:
 def _end(
     survey: Surveyed, state: MigrateState, blocked: list[str], open_cards: list[CardRef]
 ) -> Decision[MigrateStep]:
+    if not survey.cards:
+        return Finish(Verdict.COMPLETE, "There is nothing to do: the folder of task cards holds no card yet.")
     known = {card.id for card in survey.cards}
     held = [name for name in blocked if name in known]
     if not held:

@@ -192,9 +192,10 @@ def _refused(  # noqa: PLR0917 - what it takes to judge one attempt
 def _cut(  # noqa: PLR0917 - what it takes to judge one attempt
     settings: MigrateSettings, state: MigrateState, step: Attempt, job: Job, what: str, now: Instant
 ) -> tuple[MigrateState, Said]:
-    note = Note("attempt.lost", f"{step.title} was cut: {what}", {"job": step.job})
+    note = Note("attempt.lost", what, {"job": step.job})
+    state = msgspec.structs.replace(state, survey=None)
     if settings.worker.interrupted is Interrupted.RECONCILE:
-        held = msgspec.structs.replace(state, unsettled=f"{step.title} was cut at an unknown point. {what}")
+        held = msgspec.structs.replace(state, unsettled=what)
         return _with(held, step.job, job), (note,)
     lost = job.lost + 1
     delay_s = min(settings.worker.retry_delay_s * (lost - 1), settings.backoff.max_s)
