@@ -89,8 +89,10 @@ def _by_processes(paths: Sequence[str]) -> list[_Answer]:
 def _ask_helper(paths: Sequence[str]) -> list[_Answer]:
     argv = [sys.executable, "-I", "-S", __file__]
     request = b"\0".join(map(os.fsencode, paths))
-    answer = subprocess.run(argv, input=request, stdout=subprocess.PIPE, check=True).stdout
-    return list(_ANSWER.iter_unpack(answer))
+    done = subprocess.run(argv, input=request, stdout=subprocess.PIPE, check=False)
+    if done.returncode:
+        raise OSError(errno.EIO, f"a helper process died with code {done.returncode}")
+    return list(_ANSWER.iter_unpack(done.stdout))
 
 
 def _error(code: int, path: str) -> OSError:

@@ -1,5 +1,6 @@
 """Lists what stands below a folder, with stamps and remembered digests; large trees on all cores."""
 
+import errno
 import itertools
 import marshal
 import os
@@ -93,7 +94,10 @@ def _ask(stack: ExitStack, request: Request) -> "subprocess.Popen[bytes]":
 
 
 def _answer(helper: "subprocess.Popen[bytes]") -> Columns:
-    answer = marshal.loads(cast("IO[bytes]", helper.stdout).read())  # noqa: S302 - the child is this same program
+    data = cast("IO[bytes]", helper.stdout).read()
+    if helper.wait():
+        raise OSError(errno.EIO, f"a helper process died with code {helper.returncode}")
+    answer = marshal.loads(data)  # noqa: S302 - the child is this same program
     if len(answer) == len(Columns._fields):
         return Columns(*answer)
     code, path = answer

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from longwatch.kernel import digest, hashing, walking
+from longwatch.kernel import digest, hashing, treescan, walking
 from longwatch.kernel.digest import Binding, Digest, Entry, Kind
 from longwatch.kernel.errors import IntegrityError, LongwatchError, NotReadyError, PathError
 from longwatch.kernel.statcache import StatCache
@@ -337,3 +337,69 @@ def test_the_digest_of_a_binding_tells_kinds_apart() -> None:
     plain = Binding(name="x", entries={"a": Entry(one)})
     assert plain.digest != Binding(name="x", entries={"a": Entry(one, Kind.EXECUTABLE)}).digest
     assert plain.digest == Binding(name="y", entries={"a": Entry(one)}).digest
+
+
+@pytest.fixture
+def helped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every tree is a large one on a machine with three cores."""
+    monkeypatch.setattr(treescan, "_LARGE", 0)
+    monkeypatch.setattr(treescan, "_SHARES_PER_CORE", 2)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
+
+
+def forest(root: Path) -> Path:
+    for number in range(40):
+        folder = root / f"part{number}" / "deep"
+        folder.mkdir(parents=True)
+        write(folder, one=b"%d" % number, two=b"")
+    (root / "part0" / ".git").mkdir()
+    write(root / "part0" / ".git", config=b"")
+    return root
+
+
+@pytest.mark.guarantee("K29", "K30")
+def test_a_large_tree_is_walked_by_helpers_with_the_same_result(
+    tmp_path: Path, later: None, helped: None, read: list[str]
+) -> None:
+    root, cache = forest(tmp_path / "root"), tmp_path / "cache"
+    without = frozenset({"part0/.git", "part3"})
+    alone = digest.bind("x", root, without=without)
+    assert len(alone.entries) == 78
+    assert digest.bind("x", root, without=without, cache=StatCache(cache)) == alone
+    read.clear()
+    assert digest.bind("x", root, without=without, cache=StatCache(cache)) == alone
+    assert digest.bind("x", root, list(alone.entries), cache=StatCache(cache)) == alone
+    assert read == []
+    write(root / "part39" / "deep", one=b"!!")
+    os.mkfifo(root / "part38" / "fifo")
+    with pytest.raises(PathError, match="part38/fifo"):
+        digest.bind("x", root, without=without, cache=StatCache(cache))
+    (root / "part38" / "fifo").unlink()
+    found = digest.differences(alone, digest.bind("x", root, without=without, cache=StatCache(cache)))
+    assert found == digest.Differences(changed=("part39/deep/one",))
+
+
+def test_a_folder_that_a_helper_cannot_read_is_named(
+    tmp_path: Path, helped: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = forest(tmp_path / "root")
+    step = walking.step
+
+    def removing(*arguments: object) -> list[str]:
+        folders = step(*arguments)  # type: ignore[arg-type]
+        return [*folders, "gone/"] if len(folders) == 40 else folders
+
+    monkeypatch.setattr(walking, "step", removing)
+    with pytest.raises(LongwatchError, match="gone"):
+        digest.bind("x", root, cache=StatCache(tmp_path / "cache"))
+
+
+@pytest.mark.parametrize("many", [True, False])
+def test_a_helper_that_dies_is_no_answer(
+    tmp_path: Path, helped: None, monkeypatch: pytest.MonkeyPatch, many: bool
+) -> None:
+    root = forest(tmp_path / "root")
+    monkeypatch.setattr(hashing, "_MANY", 10 if many else 10_000)
+    monkeypatch.setattr(hashing if many else walking, "__file__", os.devnull + "/nothing")
+    with pytest.raises(LongwatchError, match="helper process died"):
+        digest.bind("x", root, cache=StatCache(tmp_path / "cache"))
