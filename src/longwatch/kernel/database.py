@@ -4,6 +4,8 @@ Script number i of `MIGRATIONS` leads from schema version i to i + 1.
 """
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from longwatch.kernel.errors import LongwatchError, StateError
@@ -64,25 +66,62 @@ MIGRATIONS: tuple[str, ...] = (
 )
 
 
-def connect(path: Path, mode: str) -> sqlite3.Connection:
-    """Open the file (`ro`, `rw`, or `rwc` to make it) in autocommit mode: every transaction is written out by hand."""
-    if mode != "rwc" and not path.is_file():
-        raise StateError(f"{path} is missing: the watch has no state. `longwatch init` makes a new watch.")
-    try:
-        sql = sqlite3.connect(
-            f"{path.absolute().as_uri()}?mode={mode}", uri=True, isolation_level=None, timeout=30.0
-        )
-        if mode != "ro":
-            sql.execute("PRAGMA journal_mode = WAL")
+def make(path: Path) -> sqlite3.Connection:
+    """Open a file for a new database; an empty one, that an init which was cut short left, will do.
+
+    Raises:
+        StateError: something else stands there.
+    """
+    with translated(path):
+        if path.exists():
+            _refuse_used(path)
+        sql = _opened(path, "mode=rwc")
+        sql.execute("PRAGMA journal_mode = WAL")
         sql.execute("PRAGMA synchronous = FULL")
-    except sqlite3.Error as error:
-        raise translate(path, error) from error
-    return sql
+        return sql
+
+
+def connect(path: Path, newest: int) -> sqlite3.Connection:
+    """Open for writing, in autocommit mode: every transaction is written out by hand.
+
+    The file is looked at read-only first: what is not ours is never opened for writing, so not a byte of it changes.
+    """
+    look(path, newest).close()
+    with translated(path):
+        sql = _opened(path, "mode=rw")
+        sql.execute("PRAGMA synchronous = FULL")
+        return sql
+
+
+def look(path: Path, newest: int) -> sqlite3.Connection:
+    """Open for reading.
+
+    Raises:
+        StateError: the file is missing, damaged, another program's, or a newer Longwatch's.
+    """
+    if not path.is_file():
+        raise StateError(f"{path} is missing: the watch has no state. `longwatch init` makes a new watch.")
+    with translated(path):
+        sql = _readable(path)
+        try:
+            _refuse_foreign(path, sql, newest)
+        except BaseException:
+            sql.close()
+            raise
+        return sql
+
+
+def refuse_older(path: Path, sql: sqlite3.Connection, newest: int) -> None:
+    """Raise `StateError` if only a migration makes the file readable for this program."""
+    version = _version(sql)
+    if version < newest:
+        raise StateError(
+            f"{path} has schema version {version}, this program reads {newest}: `longwatch run` migrates it, after a backup."
+        )
 
 
 def migrate(path: Path, sql: sqlite3.Connection, migrations: tuple[str, ...]) -> None:
-    """Bring an older file to the newest schema, after a backup beside it; refuse a newer one (specification K7)."""
-    refuse_foreign(path, sql, len(migrations))
+    """Bring an older file to the newest schema, after a backup beside it (specification K7)."""
     version = _version(sql)
     if 0 < version < len(migrations):
         _back_up(path, sql, version)
@@ -90,18 +129,6 @@ def migrate(path: Path, sql: sqlite3.Connection, migrations: tuple[str, ...]) ->
         sql.executescript(
             f"BEGIN IMMEDIATE; {migrations[number]};"
             f" PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {number + 1}; COMMIT;"
-        )
-
-
-def refuse_foreign(path: Path, sql: sqlite3.Connection, newest: int) -> None:
-    """Raise `StateError` if the file is another program's, or a newer Longwatch's."""
-    version = _version(sql)
-    (owner,) = sql.execute("PRAGMA application_id").fetchone()
-    if version and owner != APPLICATION_ID:
-        raise StateError(f"{path} is not a Longwatch database.")
-    if version > newest:
-        raise StateError(
-            f"{path} has schema version {version}, this program knows {newest}: use the newer Longwatch."
         )
 
 
@@ -114,7 +141,7 @@ def translate(path: Path, error: sqlite3.Error) -> LongwatchError:
             )
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
             return LongwatchError(
-                f"{path} cannot be opened for writing ({error}): a read-only disk, or another user's file?"
+                f"{path} cannot be opened ({error}): a read-only disk, or another user's file?"
             )
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return LongwatchError(
@@ -124,6 +151,70 @@ def translate(path: Path, error: sqlite3.Error) -> LongwatchError:
             return StateError(
                 f"{path} is damaged ({error}). Nothing was overwritten: keep a copy; `longwatch verify` says what holds."
             )
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Give the database failures of a block their types."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise translate(path, error) from error
+
+
+def _opened(path: Path, query: str) -> sqlite3.Connection:
+    return sqlite3.connect(
+        f"{path.absolute().as_uri()}?{query}", uri=True, isolation_level=None, timeout=30.0
+    )
+
+
+def _readable(path: Path) -> sqlite3.Connection:
+    """Open for reading, also on a read-only disk, where SQLite cannot make the index of a log that was closed well."""
+    sql = _opened(path, "mode=ro")
+    try:
+        _version(sql)
+    except sqlite3.OperationalError as error:
+        sql.close()
+        unwritable = error.sqlite_errorcode & 0xFF in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
+        if not unwritable or path.with_name(f"{path.name}-wal").exists():
+            raise
+        return _opened(path, "mode=ro&immutable=1")
+    except sqlite3.Error:
+        sql.close()
+        raise
+    return sql
+
+
+def _refuse_used(path: Path) -> None:
+    sql = _readable(path)
+    try:
+        if not _is_blank(sql):
+            _refuse_foreign(path, sql, len(MIGRATIONS))
+            if sql.execute("SELECT 1 FROM state").fetchone():
+                raise StateError(f"{path} exists already: this watch was initialised before.")
+    finally:
+        sql.close()
+
+
+def _refuse_foreign(path: Path, sql: sqlite3.Connection, newest: int) -> None:
+    version = _version(sql)
+    if _is_blank(sql):
+        raise StateError(f"{path} holds no state: `longwatch init` was cut short. Run it again.")
+    (owner,) = sql.execute("PRAGMA application_id").fetchone()
+    if owner != APPLICATION_ID:
+        raise StateError(f"{path} is not a Longwatch database. Nothing was changed.")
+    if version > newest:
+        raise StateError(
+            f"{path} has schema version {version}, this program knows {newest}: use the newer Longwatch."
+        )
+    (journal,) = sql.execute("PRAGMA journal_mode").fetchone()
+    if journal != "wal" or not version:
+        raise StateError(f"{path} is damaged: its header is not what Longwatch writes. Nothing was changed.")
+
+
+def _is_blank(sql: sqlite3.Connection) -> bool:
+    (tables,) = sql.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    return tables == 0 and _version(sql) == 0
 
 
 def _version(sql: sqlite3.Connection) -> int:

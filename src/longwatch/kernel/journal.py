@@ -41,6 +41,8 @@ _decode = msgspec.json.Decoder(_Body).decode
 Row = tuple[int, str, int, str, bytes, bytes]
 """seq, at, generation, kind, body, hash: an event as it is stored."""
 
+_TYPES = (int, str, int, str, bytes, bytes)
+
 
 def body(note: Note) -> bytes:
     """Encode what an event says."""
@@ -56,8 +58,19 @@ def link(  # noqa: PLR0917 - the columns of one row, in their order
     ).digest()
 
 
+def well_formed(row: Row) -> bool:
+    """Return whether the columns have their types; a damaged file can hold anything."""
+    return tuple(map(type, row)) == _TYPES
+
+
 def event(row: Row) -> Event:
-    """Decode a stored event."""
+    """Decode a stored event.
+
+    Raises:
+        msgspec.ValidationError: it was not written by this program.
+    """
+    if not well_formed(row):
+        raise msgspec.ValidationError(f"an event is {row!r:.200}")
     seq, at, generation, kind, content, _ = row
     said = _decode(content)
     return Event(seq=seq, at=at, generation=generation, kind=kind, text=said.text, data=said.data)
@@ -66,8 +79,11 @@ def event(row: Row) -> Event:
 def unbroken(rows: Iterable[Row]) -> Iterator[bytes]:
     """Yield the hashes of a chain from its beginning, as far as it is unbroken."""
     previous, expected = GENESIS, 1
-    for seq, at, generation, kind, content, stored in rows:
-        if seq != expected or link(previous, seq, at, generation, kind, content) != stored:
+    for row in rows:
+        seq, at, generation, kind, content, stored = row
+        if seq != expected or not well_formed(row):
+            return
+        if link(previous, seq, at, generation, kind, content) != stored:
             return
         yield stored
         previous, expected = stored, seq + 1
@@ -76,9 +92,12 @@ def unbroken(rows: Iterable[Row]) -> Iterator[bytes]:
 def broken(rows: Iterable[Row], *, count: int, head: bytes) -> str | None:
     """Return what is wrong with a chain that should have `count` events and end in `head`, or `None`."""
     previous, expected, last_generation = GENESIS, 1, 0
-    for seq, at, generation, kind, content, stored in rows:
+    for row in rows:
+        seq, at, generation, kind, content, stored = row
         if seq != expected:
             return f"event {expected} is missing"
+        if not well_formed(row):
+            return f"event {seq} is damaged"
         if generation < last_generation:
             return f"event {seq} was written by generation {generation} after generation {last_generation}"
         if link(previous, seq, at, generation, kind, content) != stored:

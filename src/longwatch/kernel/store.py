@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -95,6 +96,10 @@ class PastStep(msgspec.Struct, frozen=True):
 
 Change = Intended | Spawned | Ended | Beat
 
+_Value = TypeVar("_Value")
+_StateRow = tuple[int, int, bytes, bytes, bytes]
+_StepRow = tuple[str, bytes, str, bytes, float, int, bytes | None, bytes | None, float]
+
 _json = msgspec.json.encode
 
 
@@ -108,9 +113,7 @@ class Store:
     @classmethod
     def create(cls, path: Path, line: bytes) -> "Store":
         """Make a new database with its first state; refuses where one exists."""
-        if path.exists():
-            raise StateError(f"{path} exists already: this watch was initialised before.")
-        store = cls(path, database.connect(path, "rwc"))
+        store = cls(path, database.make(path))
         with store._translated():
             database.migrate(path, store._sql, database.MIGRATIONS)
             with store._transaction():
@@ -122,18 +125,23 @@ class Store:
     @classmethod
     def open(cls, path: Path, *, migrations: tuple[str, ...] = database.MIGRATIONS) -> "Store":
         """Open for writing. An older schema is migrated after a backup, a newer one is refused."""
-        store = cls(path, database.connect(path, "rw"))
-        with store._translated():
-            database.migrate(path, store._sql, migrations)
+        store = cls(path, database.connect(path, len(migrations)))
+        try:
+            with store._translated():
+                database.migrate(path, store._sql, migrations)
             store.snapshot()
+        except BaseException:
+            store.close()
+            raise
         return store
 
     @classmethod
     def read(cls, path: Path) -> "Store":
         """Open for reading; nothing is ever written or migrated."""
-        store = cls(path, database.connect(path, "ro"))
+        newest = len(database.MIGRATIONS)
+        store = cls(path, database.look(path, newest))
         with store._translated():
-            database.refuse_foreign(path, store._sql, len(database.MIGRATIONS))
+            database.refuse_older(path, store._sql, newest)
         return store
 
     def close(self) -> None:
@@ -148,13 +156,13 @@ class Store:
             row = self._sql.execute("SELECT generation, seq, head, lifecycle, line FROM state").fetchone()
             if row is None:
                 raise StateError(f"{self.path} holds no state.")
-            generation, seq, head, lifecycle, line = row
+            generation, seq, head, lifecycle, line = msgspec.convert(row, _StateRow)
             last = self._sql.execute("SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1").fetchone()
             if (last or (0, journal.GENESIS)) != (seq, head):
                 raise StateError(
                     f"{self.path}: the log's end is not what the state knows. Run `longwatch verify`."
                 )
-            decoded = msgspec.json.decode(lifecycle, type=Lifecycle)
+            decoded = _decode(lifecycle, Lifecycle)
         return Snapshot(generation=generation, seq=seq, head=head, lifecycle=decoded, line=line)
 
     def events(self, *, after: int = 0, limit: int = -1) -> Iterator[Event]:
@@ -220,7 +228,7 @@ class Store:
         """Return the record of every finished process with its step's id (specification K22)."""
         with self._translated():
             rows = self._sql.execute("SELECT step, record FROM processes ORDER BY id")
-            return tuple((step, msgspec.json.decode(record, type=ProcessRecord)) for step, record in rows)
+            return tuple((step, _decode(record, ProcessRecord)) for step, record in rows)
 
     def data_version(self) -> int:
         """Return a number that changes when another connection wrote."""
@@ -230,7 +238,7 @@ class Store:
         """Return the requests after a sequence number, in order."""
         with self._translated():
             rows = self._sql.execute("SELECT seq, body FROM requests WHERE seq > ? ORDER BY seq", (after,))
-            return tuple((seq, msgspec.json.decode(body, type=Request)) for seq, body in rows)
+            return tuple((seq, _decode(body, Request)) for seq, body in rows)
 
     # -- writing
 
@@ -344,25 +352,29 @@ class Store:
     @contextmanager
     def _translated(self) -> Iterator[None]:
         try:
-            yield
-        except sqlite3.Error as error:
-            raise database.translate(self.path, error) from error
+            with database.translated(self.path):
+                yield
         except msgspec.MsgspecError as error:
             raise StateError(
                 f"{self.path} holds something that this program did not write: {error}."
             ) from error
 
 
-def _open_step(row: tuple[str, bytes, str, bytes, float, int, bytes | None, bytes | None, float]) -> OpenStep:
-    step_id, step, cookie, began, base_s, runs, identity, progress, active_s = row
+def _decode(raw: object, kind: type[_Value]) -> _Value:
+    """Decode a column that a damaged file may have turned into anything."""
+    return msgspec.json.decode(msgspec.convert(raw, bytes), type=kind)
+
+
+def _open_step(row: object) -> OpenStep:
+    step_id, step, cookie, began, base_s, runs, identity, progress, active_s = msgspec.convert(row, _StepRow)
     return OpenStep(
         id=step_id,
         step=step,
         cookie=cookie,
-        began=msgspec.json.decode(began, type=Instant),
+        began=_decode(began, Instant),
         base_s=base_s,
         runs=runs,
-        identity=msgspec.json.decode(identity, type=Identity) if identity else None,
+        identity=_decode(identity, Identity) if identity else None,
         progress=msgspec.json.decode(progress, type=Progress | None) if progress else None,
         active_s=active_s,
     )
