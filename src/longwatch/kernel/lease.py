@@ -15,7 +15,7 @@ import msgspec
 from longwatch.kernel import files
 from longwatch.kernel.child import Identity
 from longwatch.kernel.clock import now, stamp
-from longwatch.kernel.errors import LeaseHeldError, StateError
+from longwatch.kernel.errors import LeaseHeldError, LongwatchError, StateError
 from longwatch.kernel.identity import alive, identify
 
 
@@ -52,7 +52,7 @@ def holder_path(lease: Path) -> Path:
 
 def acquire(path: Path) -> Lease:
     """Take the lease at once, or raise `LeaseHeldError` that names the holder; never waits, never steals."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    descriptor = _opened(path)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -101,8 +101,20 @@ def _held(path: Path) -> str:
     )
 
 
+def _opened(path: Path) -> int:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise LongwatchError(
+            f"The lease {path} cannot be opened: {error.strerror}. Check its folder, its owner and that the disk is writable."
+        ) from error
+
+
 def _prove_same_file(lease: Lease) -> None:
-    ours = os.fstat(lease.descriptor)
+    try:
+        ours = os.fstat(lease.descriptor)
+    except OSError as error:
+        raise StateError(f"Descriptor {lease.descriptor} is not open: no lease was handed over.") from error
     try:
         theirs = lease.path.stat(follow_symlinks=False)
     except FileNotFoundError:
