@@ -2,6 +2,7 @@
 
 import time
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 
 from longwatch.kernel.instant import Instant
@@ -27,4 +28,11 @@ def now() -> Instant:
 
 def stamp(wall_s: float) -> str:
     """UTC, ISO 8601 with microseconds and a Z: `2026-11-30T17:34:15.000123Z`."""
-    return datetime.fromtimestamp(wall_s, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    second, microseconds = divmod(round(wall_s * 1_000_000), 1_000_000)
+    return f"{_second(second)}.{microseconds:06d}Z"
+
+
+@lru_cache(maxsize=1)
+def _second(wall_s: int) -> str:
+    # Formatting a date takes as long as the rest of a commit's own work; most commits share their second.
+    return datetime.fromtimestamp(wall_s, UTC).strftime("%Y-%m-%dT%H:%M:%S")
