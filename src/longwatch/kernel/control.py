@@ -1,5 +1,7 @@
 """What a request or a failure means for the lifecycle. Pure."""
 
+from collections.abc import Iterable
+
 import msgspec
 
 from longwatch.kernel import retry
@@ -26,6 +28,12 @@ def obeyed(life: Lifecycle, seq: int, request: Request) -> Lifecycle:
     """Return the lifecycle after a request that the table allowed. `resume` forgets failures (specification K13)."""
     failures = 0 if request.verb is Verb.RESUME else life.failures
     return msgspec.structs.replace(life, obeyed=seq, desired=_DESIRED[request.verb], failures=failures)
+
+
+def lets_finish(requests: Iterable[tuple[int, Request]], life: Lifecycle) -> bool:
+    """Return whether the newest pause that was obeyed lets running steps finish first."""
+    pauses = [asked for seq, asked in requests if seq <= life.obeyed and asked.verb is Verb.PAUSE]
+    return life.phase is Phase.PAUSING and bool(pauses) and pauses[-1].after_step
 
 
 def after_failure(

@@ -47,6 +47,10 @@ class Member(Generic[T]):
             return self.last_s
         return max(self.last_s, self.base_s + moment.monotonic_s - self.began.monotonic_s)
 
+    def bound(self, job: Job) -> None:
+        """Hold the member to the limits of its job."""
+        self.wall_s, self.grace_s = job.limits.wall_s, job.limits.grace_s
+
     def elapsed_s(self, moment: Instant) -> float:
         """Seconds since the current run began."""
         return moment.monotonic_s - self.began.monotonic_s if self.began.boot_id == moment.boot_id else 0.0
@@ -93,6 +97,13 @@ class Crew(Generic[T]):
             return False
         return not any(step.exclusive & member.step.exclusive for member in self.active)
 
+    def short_of_disk(self, reserve_bytes: int) -> str | None:
+        """Return why the disk allows no new work (specification K8), or `None`."""
+        free = files.free_bytes(self._watch.hidden)
+        where = f"the disk of {self._watch.hidden}"
+        mend = f"host.free_disk_bytes keeps {reserve_bytes:,}: free some space"
+        return None if free >= reserve_bytes else f"{free:,} bytes are free on {where}, {mend}"
+
     def launch(self, member: Member[T], job: Job) -> Identity:
         """Start a step's program."""
         folder = files.make_folder(self._watch.step(member.step.id))
@@ -100,7 +111,7 @@ class Crew(Generic[T]):
         if member in self.waiting:
             self.waiting.remove(member)
         member.began, member.base_s, member.runs = now(), member.last_s, member.runs + 1
-        member.wall_s, member.grace_s = job.limits.wall_s, job.limits.grace_s
+        member.bound(job)
         member.running = self._executor.start(folder, job, member.cookie)
         self.active.append(member)
         return member.running.identity
@@ -191,6 +202,7 @@ def lost(member: Member[T]) -> Lost:
     return Lost(f"{member.step.title} ended without a report: {why}.{printed}")
 
 
-def losable(recovery: Recovery) -> bool:
-    """Return whether a step of this class that died is told to the line as lost (the others are run again or asked about)."""
-    return recovery is Recovery.ADOPT
+def losable(member: Member[T]) -> bool:
+    """Return whether a step that died is told to the line as lost; the others are run again, or asked about."""
+    recovery = member.step.recovery
+    return recovery is Recovery.ADOPT or (member.overdue and recovery is not Recovery.CONFIRM)

@@ -13,12 +13,12 @@ from typing import Generic
 
 import msgspec
 
-from longwatch.kernel import bell, control, files, lifecycle
+from longwatch.kernel import bell, control, lifecycle
 from longwatch.kernel.clock import now
 from longwatch.kernel.crew import Crew, Member, losable, lost
 from longwatch.kernel.errors import ExitCode, FailureClass, LongwatchError, RefusedError
 from longwatch.kernel.executor import Executor
-from longwatch.kernel.instant import Deadline, remaining_s
+from longwatch.kernel.instant import Deadline, rebased, remaining_s
 from longwatch.kernel.journal import Note
 from longwatch.kernel.lifecycle import (
     DRAINING,
@@ -52,6 +52,8 @@ from longwatch.kernel.watch import Watch
 
 TICK_S = 1.0
 """A lost ring of the bell costs this much at most."""
+SOON_S = 30.0
+"""When to look again where nothing says when, and no running step will."""
 
 
 class Supervisor(Generic[S, T]):
@@ -106,12 +108,15 @@ class Supervisor(Generic[S, T]):
             Note("supervisor.began", f"Process {pid} supervises.", {"pid": pid})
         )
         snapshot = self._store.snapshot()
-        self._life = snapshot.lifecycle
+        life = snapshot.lifecycle
+        self._life = msgspec.structs.replace(life, wait=life.wait and rebased(life.wait, now()))
         self._state = msgspec.json.decode(snapshot.line, type=self._line.state_type)
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self.on_signal)
         self._recover()
-        if not self._crew.active and not (
+        if self._life.halt is not None:
+            self._drain()
+        elif not self._crew.active and not (
             self._life.phase is Phase.STOPPED and self._life.desired is Desired.STOP
         ):
             self._step_to(Event.BEGIN, Note("watch.begun", "The watch is taken up where it was left."))
@@ -122,14 +127,15 @@ class Supervisor(Generic[S, T]):
             member, ended = self._crew.find(left)
             if ended:
                 self._settle(member)
-            else:
-                self._commit(
-                    Note(
-                        "step.adopted",
-                        f"{member.step.title} still runs and is waited for.",
-                        {"step": left.id},
-                    )
-                )
+                continue
+            member.bound(self._line.job(member.step, confirm=False))
+            said = f"{member.step.title} still runs and is waited for."
+            self._commit(Note("step.adopted", said, {"step": left.id}))
+        if self._life.phase in DRAINING and not control.lets_finish(
+            self._store.requests(after=0), self._life
+        ):
+            # The previous supervisor may have died before it could ask.
+            self._crew.ask_all_to_stop()
 
     # -- one turn
 
@@ -158,7 +164,7 @@ class Supervisor(Generic[S, T]):
             self._step_to(
                 Event.STOP, Note("watch.signalled", "A signal asks for a stop; children are asked to end.")
             )
-            self._crew.ask_all_to_stop()
+        self._crew.ask_all_to_stop()
         if self._signals > 1:
             self._crew.end_all()
 
@@ -197,12 +203,16 @@ class Supervisor(Generic[S, T]):
         self._crew.dismiss(member)
         if report is not None:
             self._count(member, report.outcome, report)
-        elif losable(member.step.recovery) or member.overdue:
-            self._count(member, lost(member), None)
-        elif member.step.recovery is Recovery.RECONCILE and not member.confirming:
+        elif member.step.recovery is Recovery.RECONCILE or self._unanswered(member):
             self._halt_for(member)
+        elif losable(member):
+            self._count(member, lost(member), None)
         else:
             self._again(member)
+
+    def _unanswered(self, member: Member[T]) -> bool:
+        """Return whether the world was asked so often that a person has to: the effect may be there (K6)."""
+        return member.step.recovery is Recovery.CONFIRM and member.runs >= self._settings.backoff.max_faults
 
     def _count(self, member: Member[T], outcome: Outcome, report: Report | None) -> None:
         moment = now()
@@ -234,21 +244,13 @@ class Supervisor(Generic[S, T]):
 
     def _again(self, member: Member[T]) -> None:
         """Put a step that died back, to be run again or asked about when work may begin."""
-        if member.runs >= self._settings.backoff.max_faults:
-            failure = Failure(
-                kind=FailureClass.FAULT,
-                message=f"{member.step.title} died {member.runs} times. {lost(member).what}",
-            )
-            self._count(member, Failed(failure), None)
+        if member.runs >= self._settings.backoff.max_faults and self._life.phase not in lifecycle.HELD:
+            said = f"{member.step.title} died {member.runs} times. {lost(member).what}"
+            self._count(member, Failed(Failure(kind=FailureClass.FAULT, message=said)), None)
             return
         self._crew.put_back(member)
-        self._commit(
-            Note(
-                "step.died",
-                f"{member.step.title} died and will be settled. {lost(member).what}",
-                {"step": member.step.id},
-            )
-        )
+        said = f"{member.step.title} died and will be settled. {lost(member).what}"
+        self._commit(Note("step.died", said, {"step": member.step.id}))
 
     # -- phases
 
@@ -280,9 +282,9 @@ class Supervisor(Generic[S, T]):
         if self._life.wait is not None and remaining_s(self._life.wait, moment) > 0:
             self._wait_idle(self._life.reason)
             return None
-        scarce = self._scarce()
+        scarce = self._crew.short_of_disk(self._settings.host.free_disk_bytes)
         if scarce is not None:
-            self._wait(Wait(scarce, 30.0))
+            self._wait(Wait(scarce, SOON_S))
             return None
         if self._crew.waiting:
             self._begin(self._crew.waiting)
@@ -305,16 +307,10 @@ class Supervisor(Generic[S, T]):
                 self._step_to(VERDICT_EVENTS[verdict], Note(f"watch.{verdict}", reason), reason)
         return None
 
-    def _scarce(self) -> str | None:
-        """Return why the disk allows no new work (specification K8), or `None`."""
-        free, reserve = files.free_bytes(self._watch.hidden), self._settings.host.free_disk_bytes
-        where = f"the disk of {self._watch.hidden}"
-        mend = f"host.free_disk_bytes keeps {reserve:,}: free some space"
-        return None if free >= reserve else f"{free:,} bytes are free on {where}, {mend}"
-
     def _wait(self, wait: Wait) -> None:
-        if wait.delay_s is not None:
-            self._life = msgspec.structs.replace(self._life, wait=Deadline(since=now(), delay_s=wait.delay_s))
+        delay_s = SOON_S if wait.delay_s is None and not self._crew.active else wait.delay_s
+        if delay_s is not None:
+            self._life = msgspec.structs.replace(self._life, wait=Deadline(since=now(), delay_s=delay_s))
         self._wait_idle(wait.reason)
 
     def _wait_idle(self, reason: str) -> None:
