@@ -18,7 +18,15 @@ from longwatch.kernel.process import end_tree, new_cookie, run
 
 SUPPORT = Path(__file__).parents[1] / "support"
 RUNAWAY = (sys.executable, str(SUPPORT / "tree_runaway.py"))
-WAYS = ("setsid", "daemon", "daemon-without-environment", "holder", "respawn", "comet")
+WAYS = (
+    "setsid",
+    "daemon",
+    "daemon-without-environment",
+    "holder",
+    "respawn",
+    "comet",
+    "comet-in-new-sessions",
+)
 
 
 def wait_until(condition: Callable[[], object], timeout_s: float = 30) -> None:

@@ -89,6 +89,19 @@ def comet() -> None:
     in_child(leave)
 
 
+def comet_in_new_sessions() -> None:
+    """The same, and each one leaves the session of the one before."""
+
+    def leave() -> None:
+        close_all()
+        while True:
+            os.setsid()
+            if os.fork():
+                os._exit(0)
+
+    in_child(leave)
+
+
 def bomb() -> None:
     while True:
         try:
@@ -117,6 +130,7 @@ WAYS = {
     "respawn": respawn,
     "guard": guard,
     "comet": comet,
+    "comet-in-new-sessions": comet_in_new_sessions,
     "bomb": bomb,
     "term-ignored": term_ignored,
     "result-and-stays": says_result_and_stays,

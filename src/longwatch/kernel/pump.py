@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
+from longwatch.kernel.errors import NotReadyError
 from longwatch.kernel.redact import Redactor, Stream
 
 LONGEST_LINE = 8 * 1024 * 1024
@@ -23,10 +24,8 @@ class CappedLog:
 
     def __init__(self, path: Path, cap_bytes: int) -> None:
         """An older file of this name is replaced; a symbolic link is not followed."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.unlink(missing_ok=True)
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        self._file = os.fdopen(os.open(path, flags, 0o600), "r+b", buffering=0)
+        self._file = _create(path)
+        self._path = path
         self._cap = cap_bytes
         self._written = 0
         self._overflow = bytearray()
@@ -35,7 +34,7 @@ class CappedLog:
     def write(self, data: bytes) -> None:
         """Append; beyond the cap only the latest bytes are remembered."""
         room = self._cap - self._written
-        _write_all(self._file, data[:room])
+        self._append(data[:room])
         self._written += min(room, len(data))
         beyond = data[room:]
         self._overflow += beyond
@@ -43,6 +42,14 @@ class CappedLog:
         if surplus > 0:
             del self._overflow[:surplus]
             self._left_out += surplus
+
+    def _append(self, data: bytes) -> None:
+        try:
+            _write_all(self._file, data)
+        except OSError as error:
+            raise NotReadyError(
+                f"{self._path} cannot be written: {error}; free some space on its disk"
+            ) from error
 
     def close(self) -> None:
         """Put the tail where it belongs."""
@@ -60,7 +67,7 @@ class CappedLog:
         head = max(self._cap - tail_size - len(_notice(total)), 0)
         self._file.truncate(head)
         self._file.seek(head)
-        _write_all(self._file, (_notice(total - head - len(tail)) + tail)[: self._cap - head])
+        self._append((_notice(total - head - len(tail)) + tail)[: self._cap - head])
 
 
 def _notice(size: int) -> bytes:
@@ -71,6 +78,16 @@ def _write_all(file: IO[bytes], data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[file.write(view) :]
+
+
+def _create(path: Path) -> IO[bytes]:
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        return os.fdopen(os.open(path, flags, 0o600), "r+b", buffering=0)
+    except OSError as error:
+        raise NotReadyError(f"the log {path} cannot be created: {error}; make its folder writable") from error
 
 
 class Lines:

@@ -142,10 +142,17 @@ def _memory(plan: Plan) -> Iterator[str]:
 
 
 def _planned(plan: Plan) -> Iterator[str]:
+    around = [
+        folder for folder in plan.expose if any(inside.is_relative_to(folder) for _, inside in plan.writable)
+    ]
+    # A later mount covers what lies below it: what surrounds a writable folder comes first.
+    for folder in around:
+        yield from ("--ro-bind", str(folder), str(folder))
     for host, inside in plan.writable:
         yield from ("--bind", str(host), str(inside))
     for folder in plan.expose:
-        yield from ("--ro-bind", str(folder), str(folder))
+        if folder not in around:
+            yield from ("--ro-bind", str(folder), str(folder))
     for host, inside in plan.readonly:
         yield from ("--ro-bind", str(host), str(inside))
     for path in plan.hidden:

@@ -14,7 +14,8 @@ HOME = "/home/worker"
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What one command may see and do. Pairs are (path on the host, path inside), applied in the order of the fields.
+    """What one command may see and do. Pairs are (path on the host, path inside); a later field covers what
+    an earlier one shows at the same place.
 
     What is mounted inside a writable folder must already exist there, or an empty one is left behind.
     """

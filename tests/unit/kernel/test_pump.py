@@ -1,9 +1,12 @@
+import resource
+import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from longwatch.kernel.errors import NotReadyError
 from longwatch.kernel.pump import CappedLog, Lines
 
 
@@ -38,6 +41,21 @@ def test_head_and_tail_are_kept_and_what_is_missing_is_told(tmp_path: Path) -> N
     head, rest = written.split(b"\n[longwatch: ")
     number, tail = rest.split(b" bytes are left out here]\n")
     assert len(head) + int(number) + len(tail) == sum(map(len, lines))
+
+
+@pytest.mark.guarantee("K8")
+def test_a_full_disk_is_named(tmp_path: Path) -> None:
+    log = CappedLog(tmp_path / "log", 1000)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))
+    try:
+        with pytest.raises(NotReadyError, match="log"):
+            log.write(b"x" * 100)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+        log.close()
 
 
 def test_a_log_is_private_and_replaces_a_link(tmp_path: Path) -> None:
