@@ -23,6 +23,7 @@ from longwatch.migrate.bench import Bench, bench_of
 from longwatch.migrate.cards import Card, checks_of
 from longwatch.migrate.claims import Claim, claimed
 from longwatch.migrate.evidence import failed, succeeded
+from longwatch.migrate.gate import pass_gate
 from longwatch.migrate.git import Git
 from longwatch.migrate.place import INSIDE, Place
 from longwatch.migrate.prompt import PromptFacts, render, rules_of
@@ -102,6 +103,7 @@ def _prepare(work: Work[MigrateStep], step: Attempt, place: Place) -> Desk:
             )
         name = f"{step.job}.{step.number}"
         kept = files.make_folder(place.attempt(name))
+        pass_gate(work, place, kept)
         files.replace(kept / "baseline", step.baseline.encode())
         clone = place.work / name / "repo"
         checkout.remove(clone.parent, place.work)

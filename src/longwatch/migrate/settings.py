@@ -37,6 +37,8 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """What counts as a test file; empty: the built-in patterns of all known test runners."""
     protected: tuple[str, ...] = ()
     """Besides the built-in ones (build files, CI, test configuration, this file, the cards)."""
+    preflight: tuple[tuple[str, ...], ...] = ()
+    """Commands that must succeed before each attempt, run in the repository with your own rights (`["git", "fetch"]`)."""
     changeable: tuple[str, ...] = ()
     """Built-in protected patterns that this repository allows the worker to change."""
 
