@@ -16,6 +16,8 @@ from typing import BinaryIO
 
 import msgspec
 
+from longwatch.kernel.errors import LongwatchError
+
 _TICK_S = 0.2
 _GRACE_S = 3.0
 
@@ -53,14 +55,28 @@ def finish(
     timeout_s: float,
     output_bytes: int,
 ) -> Finished:
-    """Run a command to its end. It is ended, with its whole session, after `timeout_s` or beyond `output_bytes`."""
+    """Run a command to its end. It is ended, with its whole session, after `timeout_s` or beyond `output_bytes`.
+
+    Raises `LongwatchError` if it cannot be started at all.
+    """
     with ExitStack() as stack:
         fed, out, err = (stack.enter_context(_memory(name)) for name in ("stdin", "stdout", "stderr"))
         fed.write(stdin)
         fed.seek(0)
-        child = subprocess.Popen(
-            argv, cwd=cwd, env=dict(environment), stdin=fed, stdout=out, stderr=err, start_new_session=True
-        )
+        try:
+            child = subprocess.Popen(
+                argv,
+                cwd=cwd,
+                env=dict(environment),
+                stdin=fed,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise LongwatchError(
+                f"cannot run {argv[0]} in {cwd}: {error.strerror}. Install it, or check the folder"
+            ) from error
         try:
             ended_by = _watch(child, (out, err), timeout_s, output_bytes)
         finally:

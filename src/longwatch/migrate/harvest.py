@@ -81,7 +81,7 @@ def candidate(git: Git, baseline: str, tree: str, message: str, ref: str) -> str
     committer = git.neutral().with_variables(**variables)
     # `commit-tree` would sign if the person's configuration says so; this commit is no one's word.
     arguments = ("commit-tree", "--no-gpg-sign", "-p", baseline, "-F", "-", tree)
-    commit = committer.run(*arguments, stdin=message.encode()).decode().strip()
+    commit = committer.run(*arguments, stdin=message.encode("utf-8", "replace")).decode().strip()
     git.update_ref(ref, commit)
     return commit
 

@@ -167,9 +167,12 @@ def withdraw(request: PublishRequest, git: Git) -> tuple[str, ...]:
 
 
 def message(request: PublishRequest) -> str:
-    """The commit's message with its trailers."""
+    """The commit's message with its trailers. Letters that are not text (a worker may have written them) are replaced."""
+    said = "".join(
+        letter if letter in "\n\t" or letter.isprintable() else "\ufffd" for letter in request.message
+    )
     trailers = f"{TRAILER_ATTEMPT}: {request.attempt}\n{TRAILER_RECEIPT}: {request.receipt}\n"
-    return f"{request.message.strip()}\n\n{trailers}"
+    return f"{said.strip()}\n\n{trailers}"
 
 
 def _careful(git: Git) -> Git:

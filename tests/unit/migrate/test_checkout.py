@@ -1,4 +1,5 @@
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -155,7 +156,7 @@ def _tamper_git(folder: Path) -> None:
         lambda folder: (folder / "link").unlink(),
     ],
 )
-def test_no_change_by_a_check_stays_unseen(tmp_path: Path, tamper) -> None:  # noqa: ANN001 - a table of functions
+def test_no_change_by_a_check_stays_unseen(tmp_path: Path, tamper: Callable[[Path], object]) -> None:
     repository, first = sample(tmp_path / "r")
     clean_checkout(repository, first, tmp_path / "c")
     assert unchanged(repository, first, tmp_path / "c") == ()

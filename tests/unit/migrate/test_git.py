@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from repositories import commit_all, git, hook, new_repository, sample, write
 
-from longwatch.kernel.errors import ConfigError
+from longwatch.kernel.errors import ConfigError, LongwatchError
 from longwatch.migrate.git import Change, Git, GitError, masked
 
 
@@ -238,3 +238,11 @@ def test_ancestors_parents_and_messages(tmp_path: Path) -> None:
     assert repository.message(second).rstrip() == "second\n\nbody"
     assert repository.has(first)
     assert not repository.has("0" * 40)
+
+
+def test_a_missing_git_or_folder_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(LongwatchError, match="gone"):
+        Git(tmp_path / "gone").head()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(LongwatchError, match="cannot run git"):
+        Git(tmp_path).head()

@@ -304,6 +304,13 @@ def test_a_message_hook_may_add_a_line(tmp_path: Path) -> None:
     assert confirm(request, repository) == published
 
 
+def test_a_message_of_a_worker_is_made_text(tmp_path: Path) -> None:
+    repository, request = waiting(tmp_path, message="Port\x00 \x1b[2J it\udcff\n\nLongwatch-Attempt: other")
+    commit = publish(request, repository).commit
+    assert repository.message(commit).startswith("Port\ufffd \ufffd[2J it\ufffd\n")
+    assert git(repository.root, "show", "-s", "--format=%(trailers:key=Longwatch-Attempt,valueonly)") == "a1"
+
+
 def test_lines_that_begin_with_a_hash_stay_in_the_message(tmp_path: Path) -> None:
     repository, request = waiting(tmp_path, message="Mend #12\n\n#12 is mended")
     assert "#12 is mended" in repository.message(publish(request, repository).commit)
