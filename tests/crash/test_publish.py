@@ -162,3 +162,15 @@ def test_killed_again_and_again(scene: Scene) -> None:
         if isinstance(confirm(scene.request, scene.git), Published):
             break
     scene.recovers()
+
+
+@pytest.mark.guarantee("K6", "M28", "M29")
+@pytest.mark.parametrize("when", ["before", "during", "after"])
+@pytest.mark.parametrize(("what", "which"), [("restore", 2), ("update-ref", 2)])
+def test_killed_while_it_puts_back_what_a_hook_refused(
+    scene: Scene, what: str, which: int, when: str
+) -> None:
+    hook(scene.root, "pre-commit", "exit 1")
+    assert scene.die(_wrapped(scene, what, which, when)) == -signal.SIGKILL
+    (scene.root / ".git" / "hooks" / "pre-commit").unlink()
+    scene.recovers()
