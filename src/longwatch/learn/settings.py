@@ -1,0 +1,113 @@
+"""`longwatch.toml` of a learn watch, as frozen types. Names are the keys of the file; units stand in them."""
+
+from enum import StrEnum
+
+import msgspec
+
+from longwatch.kernel.settings import KernelSettings
+from longwatch.learn.tasks import Language
+
+
+class Student(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[student]`: the base model. Its adapter is what the watch improves."""
+
+    model: str = "smollm2-135m"
+    """A Hugging Face causal language model by local path or name, or the embedded `smollm2-135m`."""
+    device: str = "auto"
+    """`auto`, `cpu` or `cuda`."""
+    batch: int = 32
+    """Answers generated at once: a power of two from 1 to 64. Part of every binding (L15)."""
+    max_new_tokens: int = 160
+    max_prompt_tokens: int = 512
+
+
+class Curriculum(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[curriculum]`: where tasks come from."""
+
+    source: str = "generated"
+    """`generated`, or the path of a JSONL file of tasks, or a public set: `mbpp`, `mbxp`."""
+    languages: tuple[Language, ...] = (Language.PYTHON,)
+    seed: int = 1
+    start_row: int = 0
+    train_tasks: int = 48
+    dev_tasks: int = 40
+    confirm_tasks: int = 200
+    """Fresh problems set aside for one experiment's confirmation, used in blocks."""
+    levels: tuple[int, ...] = (1, 2)
+
+
+class Teacher(StrEnum):
+    """Who helps when the student's own answers do not pass."""
+
+    NONE = "none"
+    REFERENCE = "reference"
+
+
+class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[training]`: the fixed recipe (L11)."""
+
+    rank: int = 8
+    learning_rate: float = 2e-4
+    epochs: int = 3
+    max_steps: int = 120
+    batch: int = 8
+    """Rows of one optimiser step; the micro-batch is found by trying."""
+    max_tokens: int = 512
+    samples: int = 4
+    """Answers collected for each train task."""
+    temperature: float = 0.7
+    teacher: Teacher = Teacher.REFERENCE
+    tasks_per_round: int = 20
+    seed: int = 1
+    checkpoint_steps: int = 20
+
+
+class Rule(StrEnum):
+    """How a challenger is accepted."""
+
+    EVIDENCE = "evidence"
+    """A betting e-process with online false-discovery control (L17 to L19)."""
+    STRICT = "strict"
+    """More dev passes, no lost task, then a 20-task confirmation with a veto (L20)."""
+
+
+class Acceptance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[acceptance]`: when a challenger takes the champion's place."""
+
+    rule: Rule = Rule.EVIDENCE
+    q: float = 0.10
+    """The false-discovery rate over the life of the watch (LORD++)."""
+    block: int = 20
+    max_problems: int = 800
+    margin_pooled: float = 0.03
+    margin_slice: float = 0.05
+    sealed_tasks: int = 100
+    anchor_every: int = 5
+
+
+class Hours(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[experiment]`: how long one experiment may be active."""
+
+    hours: float = 1.0
+    """0.01 to 24; `longwatch set-hours` changes it in an idle watch (L31)."""
+    rounds: int = 3
+
+
+class Audit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[audit]`: public benchmarks, for reporting only."""
+
+    humaneval: str = ""
+    """Path of the pinned HumanEval file; empty: no audit."""
+    every: int = 1
+    """Experiments between two audits."""
+
+
+class LearnSettings(KernelSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The whole file."""
+
+    student: Student = Student()
+    curriculum: Curriculum = Curriculum()
+    training: Recipe = Recipe()
+    acceptance: Acceptance = Acceptance()
+    experiment: Hours = Hours()
+    audit: Audit = Audit()
