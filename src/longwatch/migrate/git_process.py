@@ -63,20 +63,7 @@ def finish(
         fed, out, err = (stack.enter_context(_memory(name)) for name in ("stdin", "stdout", "stderr"))
         fed.write(stdin)
         fed.seek(0)
-        try:
-            child = subprocess.Popen(
-                argv,
-                cwd=cwd,
-                env=dict(environment),
-                stdin=fed,
-                stdout=out,
-                stderr=err,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise LongwatchError(
-                f"cannot run {argv[0]} in {cwd}: {error.strerror}. Install it, or check the folder"
-            ) from error
+        child = _start(argv, cwd, environment, (fed, out, err))
         try:
             ended_by = _watch(child, (out, err), timeout_s, output_bytes)
         finally:
@@ -87,6 +74,23 @@ def finish(
             stderr=_content(err, output_bytes),
             ended_by=ended_by,
         )
+
+
+def _start(
+    argv: Sequence[str],
+    cwd: Path,
+    environment: Mapping[str, str],
+    streams: tuple[BinaryIO, BinaryIO, BinaryIO],
+) -> subprocess.Popen[bytes]:
+    fed, out, err = streams
+    try:
+        return subprocess.Popen(
+            argv, cwd=cwd, env=dict(environment), stdin=fed, stdout=out, stderr=err, start_new_session=True
+        )
+    except OSError as error:
+        raise LongwatchError(
+            f"cannot run {argv[0]} in {cwd}: {error.strerror}. Install it, or check the folder"
+        ) from error
 
 
 def _memory(name: str) -> BinaryIO:
