@@ -50,6 +50,10 @@ class Entry(msgspec.Struct, frozen=True, gc=False, array_like=True):
     kind: Kind = Kind.FILE
 
 
+_decoder = msgspec.msgpack.Decoder(dict[str, Entry])
+_LARGE = 20_000
+
+
 class Binding(msgspec.Struct, frozen=True, kw_only=True):
     """A named set of path -> digest that must hold. Paths are relative, with `/`, sorted."""
 
@@ -137,9 +141,8 @@ def bind(
     """
     with _explained(root):
         if paths is None:
-            found, missing = treescan.scan(root, without, cache), tuple[str, ...]()
-        else:
-            found, missing = _look_up(root, paths, without, cache)
+            return Binding(name=name, entries=_whole(root, without, cache, rehash=rehash))
+        found, missing = _look_up(root, paths, without)
         if missing:
             raise IntegrityError(f"{name}: missing below {root}: {', '.join(map(repr, missing))}")
         return Binding(name=name, entries=_entries(root, found, cache, rehash=rehash))
@@ -148,7 +151,7 @@ def bind(
 def rebind(expected: Binding, root: Path, *, cache: StatCache | None = None, rehash: bool = False) -> Binding:
     """Bind what stands now at the paths of `expected`; paths with nothing there are left out."""
     with _explained(root):
-        found, _ = _look_up(root, expected.entries, frozenset(), cache)
+        found, _ = _look_up(root, expected.entries, frozenset())
         return Binding(name=expected.name, entries=_entries(root, found, cache, rehash=rehash))
 
 
@@ -173,35 +176,54 @@ def check(expected: Binding, actual: Binding) -> None:
         raise IntegrityError(f"{expected.name} is not what was bound; {found}. Restore it, or bind it anew.")
 
 
-def _look_up(
-    root: Path, paths: Iterable[str], without: frozenset[str], cache: StatCache | None
-) -> tuple[Columns, tuple[str, ...]]:
+def _whole(root: Path, without: frozenset[str], cache: StatCache | None, *, rehash: bool) -> dict[str, Entry]:
+    """Bind a whole tree. If nothing at all has changed since the last time, all of it is taken from the cache at once."""
+    large = cache is not None and cache.size_hint() >= _LARGE
+    with treescan.walk(root, without, large=large) as walk:
+        fingerprint = walk.fingerprint()
+        content = cache.recall_tree(fingerprint) if cache and not rehash else None
+        if content is not None:
+            return _decoder.decode(content)
+        found = walk.columns()
+    return _entries(root, found, cache, rehash=rehash, fingerprint=fingerprint)
+
+
+def _look_up(root: Path, paths: Iterable[str], without: frozenset[str]) -> tuple[Columns, tuple[str, ...]]:
     wanted = sorted({normal(path) for path in paths})
     for folder in {os.path.dirname(path) or "." for path in wanted}:  # noqa: PTH120 - a hot loop over texts
         contained(root, folder)
-    return treescan.look_up(root, wanted, without, cache)
+    return treescan.look_up(root, wanted, without)
 
 
-def _entries(root: Path, found: Columns, cache: StatCache | None, *, rehash: bool) -> dict[str, Entry]:
-    digests = found.digests
-    unknown = (
-        range(len(digests)) if rehash else [place for place, known in enumerate(digests) if known is None]
-    )
-    fresh = _hash(os.fspath(root), found, unknown)
-    if cache and fresh:
-        # A file that changed between the listing and the reading has another stamp: it is not remembered.
-        same = {one.stamp: one.sha256 for place, one in fresh.items() if found.stamps[place] == one.stamp}
-        cache.put(same, found.stamps)
+def _entries(
+    root: Path, found: Columns, cache: StatCache | None, *, rehash: bool, fingerprint: bytes = b""
+) -> dict[str, Entry]:
+    known = cache.known() if cache and not rehash else {}
+    digests = list(map(known.get, found.stamps))
+    fresh = _hash(os.fspath(root), found, [place for place, known in enumerate(digests) if known is None])
     for place, one in fresh.items():
         digests[place] = one.sha256
-    return {
+    entries = {
         path: Entry(Digest(sha256.hex()), _KINDS[mode & _KIND_BITS])
         for path, mode, sha256 in zip(found.paths, found.modes, digests, strict=True)
         if sha256 is not None
     }
+    if cache:
+        _remember(cache, found, fresh, fingerprint, entries)
+    return entries
 
 
-def _hash(base: str, found: Columns, places: Iterable[int]) -> dict[int, Hashed]:
+def _remember(
+    cache: StatCache, found: Columns, fresh: dict[int, Hashed], fingerprint: bytes, entries: dict[str, Entry]
+) -> None:
+    """Remember what was read, but nothing that changed between the listing and the reading: it has another stamp."""
+    same = {one.stamp: one.sha256 for place, one in fresh.items() if found.stamps[place] == one.stamp}
+    cache.put(same, found.stamps)
+    if len(same) == len(fresh):
+        cache.remember_tree(fingerprint, msgspec.msgpack.encode(entries))
+
+
+def _hash(base: str, found: Columns, places: list[int]) -> dict[int, Hashed]:
     """Hash what stands at these places: the content of files, the target of links."""
     links = [place for place in places if stat.S_ISLNK(found.modes[place])]
     regular = [place for place in places if not stat.S_ISLNK(found.modes[place])]
@@ -209,8 +231,9 @@ def _hash(base: str, found: Columns, places: Iterable[int]) -> dict[int, Hashed]
         zip(regular, hash_files([f"{base}/{found.paths[place]}" for place in regular]), strict=True)
     )
     for place in links:
-        target = os.fsencode(os.readlink(f"{base}/{found.paths[place]}"))  # noqa: PTH115 - Path would normalise it
-        hashed[place] = Hashed(b"", hashlib.sha256(target).digest())
+        path = f"{base}/{found.paths[place]}"
+        target = os.fsencode(os.readlink(path))  # noqa: PTH115 - Path would normalise it
+        hashed[place] = Hashed(hashing.stamp(os.lstat(path)), hashlib.sha256(target).digest())
     return hashed
 
 

@@ -41,6 +41,11 @@ class IrregularError(OSError):
     """Something that is no regular file stands there."""
 
 
+def stamp(facts: os.stat_result) -> bytes:
+    """What the file is known by, however young it is."""
+    return _STAMP.pack(facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+
+
 def hash_file(path: str) -> Hashed:
     """Hash one regular file without following a link at its end and without blocking.
 
@@ -48,10 +53,10 @@ def hash_file(path: str) -> Hashed:
         ChangedError, IrregularError: as they say, with the path in `filename`.
         OSError: it cannot be read.
     """
-    code, stamp, digest = _hash(path)
+    code, mark, digest = _hash(path)
     if code:
         raise _error(code, path)
-    return Hashed(stamp, digest)
+    return Hashed(mark, digest)
 
 
 def hash_files(paths: Sequence[str]) -> list[Hashed]:
@@ -64,7 +69,7 @@ def hash_files(paths: Sequence[str]) -> list[Hashed]:
     for path, (code, _, _) in zip(paths, answers, strict=True):
         if code:
             raise _error(code, path)
-    return [Hashed(stamp, digest) for _, stamp, digest in answers]
+    return [Hashed(mark, digest) for _, mark, digest in answers]
 
 
 _Answer = tuple[int, bytes, bytes]
@@ -124,8 +129,8 @@ def _hash_open(descriptor: int) -> _Answer:
         digest = hashlib.sha256(os.read(descriptor, _SMALL_BYTES)).digest()
     else:
         digest = _hash_large(descriptor)
-    stamp = _stamp(facts)
-    return (0 if _stamp(os.fstat(descriptor)) == stamp else _CHANGED), stamp, digest
+    mark = stamp(facts)
+    return (0 if stamp(os.fstat(descriptor)) == mark else _CHANGED), mark, digest
 
 
 def _hash_large(descriptor: int) -> bytes:
@@ -135,10 +140,6 @@ def _hash_large(descriptor: int) -> bytes:
     while size := os.readv(descriptor, [buffer]):
         state.update(view[:size])
     return state.digest()
-
-
-def _stamp(facts: os.stat_result) -> bytes:
-    return _STAMP.pack(facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
 
 
 def _cores() -> int:

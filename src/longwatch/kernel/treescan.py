@@ -1,6 +1,7 @@
-"""Lists what stands below a folder, with stamps and remembered digests; large trees on all cores."""
+"""Lists what stands below a folder, with stamps; large trees on all cores."""
 
 import errno
+import hashlib
 import itertools
 import marshal
 import os
@@ -8,79 +9,94 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from longwatch.kernel import walking
 from longwatch.kernel.errors import PathError
-from longwatch.kernel.statcache import StatCache
 from longwatch.kernel.walking import Columns, Request
 
 _BOUND = frozenset({stat.S_IFREG, stat.S_IFLNK})
-_LARGE = 20_000
+_ERROR_PARTS = 2
 _SHARES_PER_CORE = 16
 
 
-def scan(root: Path, without: frozenset[str], cache: StatCache | None = None) -> Columns:
-    """List all files and links below `root`, leaving out the paths in `without`. Links are never followed.
+class Walk:
+    """A tree that was walked: its fingerprint, and on request everything that was found."""
+
+    def __init__(self, own: Columns, helpers: "list[subprocess.Popen[bytes]]") -> None:
+        self._own = own
+        self._helpers = helpers
+
+    def fingerprint(self) -> bytes:
+        """One digest over every path, mode and stamp; nothing if a file is too young to be known.
+
+        Raises:
+            OSError: a helper could not read a folder.
+        """
+        parts = [walking.fingerprint(self._own), *(_answer(helper)[0] for helper in self._helpers)]
+        return hashlib.sha256(b"".join(parts)).digest() if all(parts) else b""
+
+    def columns(self) -> Columns:
+        """Everything that was found; to be asked once, after the fingerprint.
+
+        Raises:
+            PathError: a FIFO, socket or device is there, or a name is not UTF-8.
+        """
+        for helper in self._helpers:
+            with cast("IO[bytes]", helper.stdin) as pipe:
+                pipe.write(b"?")
+            _extend(self._own, Columns(*_answer(helper)))
+        return _checked(self._own)
+
+
+@contextmanager
+def walk(root: Path, without: frozenset[str], *, large: bool) -> Iterator[Walk]:
+    """Walk all below `root`, leaving out the paths in `without`. Links are never followed.
+
+    A tree that is said to be `large` is walked with helpers on the other cores.
 
     Raises:
-        PathError: a FIFO, socket or device is there, or a name is not UTF-8.
         OSError: a folder cannot be read.
     """
-    return _checked(_below(_request(root, [""], without, cache), cache))
+    found = Columns([], [], [])
+    # The clock is read before anything is listed: what changes from now on counts as young.
+    request = Request(os.fspath(root), [""], without, time.time_ns())
+    cores = len(os.sched_getaffinity(0)) if large else 1
+    waiting = [""]
+    while waiting and len(waiting) < (cores - 1) * _SHARES_PER_CORE:
+        waiting += walking.step(request, waiting.pop(0), found)
+    own, *others = (request._replace(folders=waiting[start::cores]) for start in range(cores))
+    with ExitStack() as stack:
+        helpers = [_ask(stack, other) for other in others if other.folders]
+        _extend(found, walking.walk(own))
+        yield Walk(found, helpers)
 
 
-def look_up(
-    root: Path, paths: Iterable[str], without: frozenset[str], cache: StatCache | None = None
-) -> tuple[Columns, tuple[str, ...]]:
+def scan(root: Path, without: frozenset[str]) -> Columns:
+    """List all files and links below `root`, on one core; errors as `walk` and `Walk.columns`."""
+    with walk(root, without, large=False) as walked:
+        return walked.columns()
+
+
+def look_up(root: Path, paths: Iterable[str], without: frozenset[str]) -> tuple[Columns, tuple[str, ...]]:
     """List what stands at `paths`, and name those where nothing does; a folder stands for everything in it."""
-    found, missing, folders = Columns([], [], [], []), [], []
-    base, now_ns = os.fspath(root), time.time_ns()
-    known = cache.known() if cache else {}
+    found, missing = Columns([], [], []), []
+    request = Request(os.fspath(root), [], without, time.time_ns())
     for path in paths:
         try:
-            facts = os.lstat(f"{base}/{path}")
+            facts = os.lstat(f"{request.base}/{path}")
         except (FileNotFoundError, NotADirectoryError):
             missing.append(path)
             continue
         if stat.S_ISDIR(facts.st_mode):
-            folders.append("" if path == "." else f"{path}/")
+            request.folders.append("" if path == "." else f"{path}/")
         else:
-            mark = walking.stamp(facts, now_ns)
-            _extend(found, Columns([path], [facts.st_mode], [mark], [known.get(mark)]))
-    _extend(found, _below(_request(root, folders, without, cache), cache))
+            _extend(found, Columns([path], [facts.st_mode], [walking.stamp(facts, request.now_ns)]))
+    _extend(found, walking.walk(request))
     return _checked(found), tuple(missing)
-
-
-def _request(root: Path, folders: list[str], without: frozenset[str], cache: StatCache | None) -> Request:
-    # Taken before anything is listed: what changes from now on counts as young.
-    return Request(os.fspath(root), folders, without, time.time_ns(), os.fspath(cache.path) if cache else "")
-
-
-def _below(request: Request, cache: StatCache | None) -> Columns:
-    cores = len(os.sched_getaffinity(0))
-    known = cache.known() if cache else {}
-    if cores == 1 or len(known) < _LARGE:
-        return walking.walk(request, known)
-    return _by_processes(request, known, cores)
-
-
-def _by_processes(request: Request, known: dict[bytes, bytes], cores: int) -> Columns:
-    """Walk with helpers on the other cores. A large cache foretells a large tree; nothing depends on it."""
-    found = Columns([], [], [], [])
-    waiting = list(request.folders)
-    while waiting and len(waiting) < cores * _SHARES_PER_CORE:
-        waiting += walking.step(request, waiting.pop(0), known, found)
-    own, *others = (request._replace(folders=waiting[start::cores]) for start in range(cores))
-    with ExitStack() as stack:
-        helpers = [_ask(stack, other) for other in others if other.folders]
-        _extend(found, walking.walk(own, known))
-        for helper in helpers:
-            _extend(found, _answer(helper))
-    return found
 
 
 def _ask(stack: ExitStack, request: Request) -> "subprocess.Popen[bytes]":
@@ -88,27 +104,27 @@ def _ask(stack: ExitStack, request: Request) -> "subprocess.Popen[bytes]":
     argv = [sys.executable, "-I", "-S", walking.__file__]
     helper = stack.enter_context(subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
     stack.callback(helper.kill)
-    with cast("IO[bytes]", helper.stdin) as pipe:
+    pipe = cast("IO[bytes]", helper.stdin)
+    with suppress(BrokenPipeError):  # it died, which its answer will show
         pipe.write(marshal.dumps(tuple(request)))
+        pipe.flush()
     return helper
 
 
-def _answer(helper: "subprocess.Popen[bytes]") -> Columns:
-    data = cast("IO[bytes]", helper.stdout).read()
-    if helper.wait():
-        raise OSError(errno.EIO, f"a helper process died with code {helper.returncode}")
-    answer = marshal.loads(data)  # noqa: S302 - the child is this same program
-    if len(answer) == len(Columns._fields):
-        return Columns(*answer)
-    code, path = answer
-    raise OSError(code, os.strerror(code), path)
+def _answer(helper: "subprocess.Popen[bytes]") -> tuple[Any, ...]:
+    try:
+        answer: tuple[Any, ...] = marshal.load(cast("IO[bytes]", helper.stdout))  # noqa: S302 - this same program
+    except EOFError as error:
+        raise OSError(errno.EIO, f"a helper process died with code {helper.wait()}") from error
+    if len(answer) == _ERROR_PARTS:
+        raise OSError(answer[0], os.strerror(answer[0]), answer[1])
+    return answer
 
 
 def _extend(found: Columns, more: Columns) -> None:
     found.paths.extend(more.paths)
     found.modes.extend(more.modes)
     found.stamps.extend(more.stamps)
-    found.digests.extend(more.digests)
 
 
 def _checked(found: Columns) -> Columns:

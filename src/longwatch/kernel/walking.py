@@ -1,4 +1,4 @@
-"""Walks folders and looks their files up in the cache: the loop that a hundred thousand files go through.
+"""Walks folders: the loop that a hundred thousand files go through.
 
 The interpreter runs it on one core only, so for large trees `treescan` gives shares of the work to helper processes,
 each running this very file. It therefore imports the standard library only, and starts in a few hundredths of a second.
@@ -10,14 +10,12 @@ import os
 import stat
 import struct
 import sys
+from array import array
 from typing import NamedTuple
 
 YOUNG_NS = 2_000_000_000
 """A file that changed in the last so many nanoseconds has no stamp."""
 STAMP = struct.Struct("<QQqqq")
-RECORD = struct.Struct(f"{STAMP.size}s32s")
-MAGIC = b"lwstat1\n"
-SEAL_BYTES = 32
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _TYPE_BITS = stat.S_IFMT(0o777777)
 _IS_FOLDER = stat.S_IFDIR
@@ -25,12 +23,11 @@ _pack = STAMP.pack
 
 
 class Columns(NamedTuple):
-    """What was found: paths relative to the base, modes, stamps, and digests where the cache knows them."""
+    """What was found: paths relative to the base, modes, and stamps."""
 
     paths: list[str]
     modes: list[int]
     stamps: list[bytes]
-    digests: list[bytes | None]
 
 
 class Request(NamedTuple):
@@ -40,7 +37,6 @@ class Request(NamedTuple):
     folders: list[str]
     without: frozenset[str]
     now_ns: int
-    cache: str
 
 
 def stamp(facts: os.stat_result, now_ns: int) -> bytes:
@@ -55,32 +51,22 @@ def _mark(facts: os.stat_result, edge_ns: int) -> bytes:
     return _pack(facts.st_dev, facts.st_ino, facts.st_size, mtime_ns, ctime_ns)
 
 
-def parse(data: bytes) -> dict[bytes, bytes]:
-    """Read a cache: digests by stamp. Anything damaged is an empty one."""
-    view = memoryview(data)
-    body, seal = view[:-SEAL_BYTES], view[-SEAL_BYTES:]
-    records = body[len(MAGIC) :]
-    if body[: len(MAGIC)] != MAGIC or len(records) % RECORD.size or hashlib.sha256(body).digest() != seal:
-        return {}
-    return dict(RECORD.iter_unpack(records))
-
-
-def walk(request: Request, known: dict[bytes, bytes]) -> Columns:
+def walk(request: Request) -> Columns:
     """List everything below the folders that is no folder itself. Links are not followed.
 
     Raises:
         OSError: a folder cannot be read.
     """
-    found = Columns([], [], [], [])
+    found = Columns([], [], [])
     waiting = list(request.folders)
     while waiting:
-        waiting += step(request, waiting.pop(), known, found)
+        waiting += step(request, waiting.pop(), found)
     return found
 
 
-def step(request: Request, folder: str, known: dict[bytes, bytes], found: Columns) -> list[str]:
+def step(request: Request, folder: str, found: Columns) -> list[str]:
     """List one folder: add its files to `found`, and return the folders in it."""
-    without, edge_ns, get = request.without, request.now_ns - YOUNG_NS, known.get
+    without, edge_ns = request.without, request.now_ns - YOUNG_NS
     folders = []
     descriptor = os.open(f"{request.base}/{folder}", _FOLDER)
     try:
@@ -94,28 +80,35 @@ def step(request: Request, folder: str, known: dict[bytes, bytes], found: Column
                 if mode & _TYPE_BITS == _IS_FOLDER:
                     folders.append(path + "/")
                     continue
-                mark = _mark(facts, edge_ns)
                 found.paths.append(path)
                 found.modes.append(mode)
-                found.stamps.append(mark)
-                found.digests.append(get(mark))
+                found.stamps.append(_mark(facts, edge_ns))
     finally:
         os.close(descriptor)
     return folders
 
 
+def fingerprint(found: Columns) -> bytes:
+    """One digest over everything that was found; nothing if a file is too young to be known."""
+    if b"" in found.stamps:
+        return b""
+    names = "\0".join(found.paths).encode("utf-8", "surrogateescape")
+    return hashlib.sha256(b"".join((names, array("I", found.modes), *found.stamps))).digest()
+
+
 def _serve() -> None:
-    request = Request(*marshal.loads(sys.stdin.buffer.read()))  # noqa: S302 - the parent is this same program
+    """Answer with the fingerprint of the share, or with an error; and with all of it if the parent then asks."""
+    source, sink = sys.stdin.buffer, sys.stdout.buffer
+    request = Request(*marshal.load(source))  # noqa: S302 - the parent is this same program
     try:
-        with open(request.cache, "rb") as file:  # noqa: PTH123 - pathlib would double the time to start
-            known = parse(file.read())
-    except FileNotFoundError:
-        known = {}
-    try:
-        answer = marshal.dumps(tuple(walk(request, known)))
+        found = walk(request)
     except OSError as error:
-        answer = marshal.dumps((error.errno, error.filename))
-    sys.stdout.buffer.write(answer)
+        marshal.dump((error.errno, error.filename), sink)
+        return
+    marshal.dump((fingerprint(found),), sink)
+    sink.flush()
+    if source.read(1):
+        marshal.dump(tuple(found), sink)
 
 
 if __name__ == "__main__":

@@ -262,21 +262,77 @@ def test_an_old_mtime_alone_does_not_make_a_file_old(tmp_path: Path) -> None:
     assert walking.stamp((tmp_path / "a").stat(), time.time_ns()) == b""
 
 
+@pytest.mark.parametrize("name", ["cache", "cache.tree"])
 @pytest.mark.parametrize("damage", ["flip", "cut", "empty", "other", "append"])
 @pytest.mark.guarantee("K30")
-def test_a_damaged_cache_is_an_empty_one(tmp_path: Path, later: None, read: list[str], damage: str) -> None:
-    root, path = tmp_path / "root", tmp_path / "cache"
+def test_a_damaged_cache_is_an_empty_one(
+    tmp_path: Path, later: None, read: list[str], damage: str, name: str
+) -> None:
+    root, path = tmp_path / "root", tmp_path / name
     root.mkdir()
     write(root, a=b"1")
-    first = digest.bind("x", root, cache=StatCache(path))
-    data = bytearray(path.read_bytes())
+    first = digest.bind("x", root, cache=StatCache(tmp_path / "cache"))
+    for other in {"cache", "cache.tree"} - {name}:
+        (tmp_path / other).unlink()
+    data = path.read_bytes()
     flipped = data[:60] + bytes([data[60] ^ 1]) + data[61:]
     path.write_bytes(
         {"flip": flipped, "cut": data[:-1], "empty": b"", "other": b"{}" * 99, "append": data + b"x"}[damage]
     )
     read.clear()
-    assert digest.bind("x", root, cache=StatCache(path)) == first
+    assert digest.bind("x", root, cache=StatCache(tmp_path / "cache")) == first
     assert read == ["a"]
+
+
+@pytest.mark.guarantee("K30")
+def test_a_file_that_was_swapped_between_listing_and_reading_is_not_remembered(
+    tmp_path: Path, later: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The good file comes back with all its times: nothing read in between may stand for it."""
+    root, cache = tmp_path / "root", tmp_path / "cache"
+    root.mkdir()
+    write(root, a=b"good", b=b"other")
+    (tmp_path / "evil").write_bytes(b"evil")
+    hash_files = digest.hash_files
+
+    def swapping(paths: list[str]) -> list[hashing.Hashed]:
+        (root / "a").rename(tmp_path / "aside")
+        (tmp_path / "evil").rename(root / "a")
+        answers = hash_files(paths)
+        (root / "a").rename(tmp_path / "evil")
+        (tmp_path / "aside").rename(root / "a")
+        return answers
+
+    with monkeypatch.context() as patch:
+        patch.setattr(digest, "hash_files", swapping)
+        digest.bind("x", root, cache=StatCache(cache))
+    assert not (tmp_path / "cache.tree").exists()
+    assert digest.bind("x", root, cache=StatCache(cache)).entries["a"].digest == sha256(b"good")
+
+
+@pytest.mark.parametrize("change", ["edit", "mode", "rename", "new", "link"])
+@pytest.mark.guarantee("K30")
+def test_a_remembered_tree_is_not_taken_for_a_changed_one(tmp_path: Path, later: None, change: str) -> None:
+    root, cache = tmp_path / "root", tmp_path / "cache"
+    root.mkdir()
+    write(root, a=b"1", b=b"2")
+    (root / "link").symlink_to("a")
+    first = digest.bind("x", root, cache=StatCache(cache))
+    assert (tmp_path / "cache.tree").exists()
+    if change == "edit":
+        write(root, a=b"3")
+    elif change == "mode":
+        (root / "a").chmod(0o755)
+    elif change == "rename":
+        (root / "a").rename(root / "c")
+    elif change == "new":
+        write(root, c=b"")
+    else:
+        (root / "link").unlink()
+        (root / "link").symlink_to("b")
+    now = digest.bind("x", root, cache=StatCache(cache))
+    assert digest.differences(first, now)
+    assert now == digest.bind("x", root)
 
 
 @pytest.mark.guarantee("K30")
@@ -342,7 +398,7 @@ def test_the_digest_of_a_binding_tells_kinds_apart() -> None:
 @pytest.fixture
 def helped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every tree is a large one on a machine with three cores."""
-    monkeypatch.setattr(treescan, "_LARGE", 0)
+    monkeypatch.setattr(digest, "_LARGE", 0)
     monkeypatch.setattr(treescan, "_SHARES_PER_CORE", 2)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
 
