@@ -45,4 +45,14 @@ def out(text: str) -> None:
 
 def show(value: object, *, as_json: bool, text: Callable[[], str]) -> None:
     """Print a value as JSON or as text."""
-    out(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() if as_json else text())
+    if as_json:
+        out(msgspec.json.format(msgspec.json.encode(value, enc_hook=_path), indent=2).decode())
+    else:
+        out(text())
+
+
+def _path(value: object) -> str:
+    """Write the one type that JSON has no form for."""
+    if isinstance(value, Path):
+        return str(value)
+    raise NotImplementedError(type(value))

@@ -24,7 +24,7 @@ from longwatch.kernel.signing import PRIVATE_NAME, load_public
 from longwatch.sandbox import SANDBOXES
 from longwatch.sandbox.selftest import self_test
 
-__all__ = ["examine", "free_bytes", "key", "size", "unit"]
+__all__ = ["durable_write", "examine", "fork_escape", "free_bytes", "git", "key", "size", "unit"]
 
 PYTHON = (3, 11)
 GIT = (2, 32)
@@ -46,11 +46,11 @@ os.wait()
 def examine(folder: Path, sandbox: str) -> Iterator[Finding]:
     """Look at the machine; `folder` is where writes are tried, `sandbox` the one that is to hold."""
     yield _interpreter()
-    yield _git()
+    yield git()
     yield from _identity(folder)
     yield from _sandbox(sandbox)
-    yield _fork_escape()
-    yield _durable_write(folder)
+    yield fork_escape()
+    yield durable_write(folder)
     yield _control_groups()
 
 
@@ -93,7 +93,8 @@ def _interpreter() -> Finding:
     return fine("interpreter", text)
 
 
-def _git() -> Finding:
+def git() -> Finding:
+    """Find git, new enough."""
     program = shutil.which("git")
     if program is None:
         return wrong("git", "is not on PATH", "install git")
@@ -139,7 +140,7 @@ def _sandbox(name: str) -> Iterator[Finding]:
         yield fine("sandbox", f"{name} held in all of {len(probes)} attempts to break out")
 
 
-def _fork_escape() -> Finding:
+def fork_escape() -> Finding:
     """Let a real child leave its session by a double fork, and see that it is found and ended."""
     cookie = new_cookie()
     try:
@@ -168,7 +169,8 @@ def _escaping(cookie: str) -> ProcessRecord:
         return run(command, cookie=cookie)
 
 
-def _durable_write(folder: Path) -> Finding:
+def durable_write(folder: Path) -> Finding:
+    """Write a file, durably, and take it away again."""
     probe = folder / f".longwatch-{secrets.token_hex(8)}.tmp"
     try:
         files.replace(probe, b"durable")

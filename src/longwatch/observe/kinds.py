@@ -30,6 +30,10 @@ class Application(Protocol):
     def line(self) -> Line[Any, Any]:
         """Return the application's line of work."""
 
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Return the names of the environment variables that its steps need, besides those that every step gets."""
+
     def ready(self) -> None:
         """Prove that work can begin, or raise what keeps it from beginning; before anything is spent."""
 
@@ -61,6 +65,10 @@ class _Migrate:
         self._watch = watch
         self.settings = settings.load(watch.root)
         self.line = MigrateLine(self.settings, watch.root)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return (*self.settings.observe.secrets, *self.settings.worker.environment)
 
     def ready(self) -> None:
         from longwatch.migrate import preflight  # noqa: PLC0415 - only a run needs it

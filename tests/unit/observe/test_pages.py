@@ -1,0 +1,71 @@
+"""The reference pages say what the source says."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from longwatch.kernel.errors import ExitCode
+from longwatch.kernel.lifecycle import EXIT_CODES, Verdict
+from longwatch.migrate.steps import Refusal
+
+ROOT = Path(__file__).parents[3]
+REFERENCE = ROOT / "docs/reference"
+SOURCES = sorted((ROOT / "src/longwatch").rglob("*.py"))
+FILLED = {
+    "watch.{halt.verdict}": [f"watch.{verdict}" for verdict in Verdict],
+    "watch.{verdict}": [f"watch.{verdict}" for verdict in Verdict],
+    "attempt.refused.{found.kind}": [f"attempt.refused.{kind}" for kind in Refusal],
+}
+"""Kinds that are put together: what they can become."""
+
+
+def written(node: ast.expr) -> str:
+    """The text of a constant or of an f-string."""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(
+            part.value if isinstance(part, ast.Constant) else f"{{{ast.unparse(part.value)}}}"
+            for part in node.values
+            if isinstance(part, ast.Constant | ast.FormattedValue)
+        )
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def kinds_in(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and node.args:
+            function = ast.unparse(node.func)
+            if function in {"Note", "journal.Note"} or function.endswith("work.note"):
+                kind = written(node.args[0])
+                yield from FILLED.get(kind, [kind] if kind else [])
+
+
+def documented() -> set[str]:
+    page = (REFERENCE / "events.md").read_text()
+    return set(re.findall(r"^\| `([a-z_.]+)` \|", page, re.MULTILINE))
+
+
+def test_the_search_for_kinds_can_find_them():
+    code = "Note('a.b', 'x')\nwork.note('c.d', 'y')\nself.work.note('e.f', f'z')\nNote(f'watch.{verdict}', r)"
+    found = set(kinds_in(ast.parse(code)))
+    assert {"a.b", "c.d", "e.f", "watch.complete"} <= found
+
+
+@pytest.mark.guarantee("K10")
+def test_every_kind_of_event_stands_in_the_page_and_no_other():
+    found = {kind for path in SOURCES for kind in kinds_in(ast.parse(path.read_text()))}
+    assert "{" not in "".join(found)
+    assert found == documented()
+
+
+@pytest.mark.guarantee("K15")
+def test_every_exit_code_stands_in_the_page_and_no_other():
+    page = (REFERENCE / "exit-codes.md").read_text()
+    rows = re.findall(r"^\| (\d+) \| ([A-Z_]+) \|", page, re.MULTILINE)
+    assert {(int(code), name) for code, name in rows} == {(code.value, code.name) for code in ExitCode}
+    phases = re.findall(r"^\| `([a-z_]+)` \| (\d+) \|", page, re.MULTILINE)
+    assert {(phase, int(code)) for phase, code in phases} == {
+        (p.value, c.value) for p, c in EXIT_CODES.items()
+    }

@@ -1,0 +1,97 @@
+"""Time that only the event log knows: waits by their cause, and stretches without a supervisor."""
+
+import json
+
+import msgspec
+import pytest
+from tests.support import toy, watches
+
+from longwatch.kernel.clock import stamp
+from longwatch.kernel.journal import Event
+from longwatch.observe import timings
+
+BEGIN_S = 1_700_000_000
+
+
+def log(*entries) -> tuple[Event, ...]:
+    return tuple(
+        Event(seq=n, at=stamp(BEGIN_S + at), generation=1, kind=kind, text=kind, data=data)
+        for n, (at, kind, data) in enumerate(entries, 1)
+    )
+
+
+def spans(*entries, until=1000):
+    found = timings.supervisor_spans(log(*entries), stamp(BEGIN_S + until))
+    return [(span.phase, span.duration_s) for span in found]
+
+
+@pytest.mark.guarantee("K36", "M36")
+@pytest.mark.parametrize(
+    ("failure", "phase"),
+    [
+        ({"class": "fault", "retry_in_s": 30}, "back-off"),
+        ({"class": "transient", "retry_in_s": 30}, "provider wait"),
+        ({"class": "quota", "retry_in_s": 30}, "provider wait"),
+    ],
+)
+def test_a_wait_is_told_by_its_cause(failure, phase):
+    assert spans(
+        (0, "step.failed", failure), (1, "watch.waiting", {}), (31, "watch.due", {}), (32, "step.started", {})
+    ) == [(phase, 30)]
+
+
+@pytest.mark.guarantee("K36")
+def test_a_wait_without_a_failure_is_no_back_off():
+    failed = (0, "step.failed", {"class": "fault", "retry_in_s": 1})
+    told = spans(
+        failed,
+        (1, "watch.waiting", {}),
+        (2, "watch.due", {}),
+        (5, "watch.waiting", {}),
+        (9, "request.obeyed", {"verb": "pause"}),
+    )
+    assert told == [("back-off", 1), ("waiting", 4)]
+
+
+@pytest.mark.guarantee("K36")
+def test_a_wait_that_is_still_open_counts_until_now():
+    assert spans((10, "watch.waiting", {}), until=70) == [("waiting", 60)]
+
+
+@pytest.mark.guarantee("K36")
+def test_the_time_after_a_killed_supervisor_belongs_to_nobody():
+    assert spans((0, "supervisor.began", {}), (5, "step.started", {}), (65, "supervisor.began", {})) == [
+        ("no supervisor", 60)
+    ]
+
+
+@pytest.mark.guarantee("K36")
+def test_a_real_run_leaves_steps_a_wall_time_and_the_rest(tmp_path):
+    watch = toy.make(tmp_path, (toy.step("long", sleep_s=0.3), toy.step("bad", "transient")))
+    line = toy.ToyLine(watch.root)
+    toy.supervisor(watch, line).run(max_cycles=2)
+    seen = timings.read(watch)
+    assert seen.table.wall_s > 0.3
+    assert {step.id.split(".")[0] for step in seen.steps} == {"long", "bad"}
+    assert max(step.active_s for step in seen.steps) >= 0.3
+    assert seen.table.accounted_s + seen.table.unaccounted_s == pytest.approx(seen.table.wall_s)
+    assert json.loads(msgspec.json.encode(seen))["table"]["wall_s"] == seen.table.wall_s
+
+
+@pytest.mark.guarantee("M36")
+def test_the_first_action_of_each_attempt_is_shown():
+    events = log((0, "worker.first_action", {"step": "greeting.1", "after_s": 2.5}), (1, "job.done", {}))
+    assert [(one.step, one.seconds) for one in timings.first_actions(events)] == [("greeting.1", 2.5)]
+
+
+@pytest.mark.guarantee("K10", "K36")
+def test_the_command_prints_a_table_and_json(tmp_path):
+    watch = watches.migrate(tmp_path / "repo")
+    assert "No supervisor has run yet" in watches.longwatch(watch.root, "timings").stdout
+    watches.verified(watch)
+    text = watches.longwatch(watch.root, "timings").stdout
+    assert "(unaccounted)" in text
+    assert "greeting.1.verify.1" in text
+    assert (
+        json.loads(watches.longwatch(watch.root, "timings", "--json").stdout)["steps"][0]["active_s"] == 1.0
+    )
