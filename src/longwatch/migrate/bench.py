@@ -7,6 +7,8 @@ from pathlib import Path
 import msgspec
 
 from longwatch.kernel.errors import ConfigError
+from longwatch.migrate.checkout import object_folders
+from longwatch.migrate.git import Git
 from longwatch.migrate.place import INSIDE, Place
 from longwatch.sandbox import SANDBOXES, Plan, Sandbox
 from longwatch.sandbox.plan import HOME
@@ -23,6 +25,8 @@ class Bench(msgspec.Struct, frozen=True, kw_only=True):
     expose: tuple[Path, ...]
     share: tuple[tuple[Path, str], ...]
     """Ignored folders of the person's repository, and where they stand in a checkout."""
+    objects: tuple[Path, ...]
+    """Where the person's repository keeps its objects: git needs them in every checkout."""
     tmp_bytes: int
 
     def inside(self, checkout: Path) -> Path:
@@ -46,7 +50,10 @@ class Bench(msgspec.Struct, frozen=True, kw_only=True):
     ) -> Plan:
         """Return the plan for one command in a checkout."""
         inside = self.inside(checkout)
-        shared = tuple((host, inside / relative) for host, relative in self.share)
+        shared = (
+            *((folder, folder) for folder in self.objects),
+            *((host, inside / relative) for host, relative in self.share),
+        )
         for _, relative in self.share:
             _make_room(checkout, relative)
         return Plan(
@@ -75,6 +82,7 @@ def bench_of(place: Place, programs: Sequence[str]) -> Bench:
         # A virtual environment knows itself by the path it was made at, so what is shared stands there too.
         expose=tuple(dict.fromkeys((*tools.folders, *extra, *shared))),
         share=tuple((host, str(host.relative_to(place.repository))) for host in shared),
+        objects=object_folders(Git.open(place.repository)),
         tmp_bytes=settings.tmp_bytes,
     )
 
