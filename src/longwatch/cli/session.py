@@ -59,7 +59,7 @@ class Session:
                 self._watch,
                 settings,
                 self._application.line,
-                LocalExecutor(environment(os.environ, settings.observe.secrets)),
+                LocalExecutor(environment(os.environ, self._application.variables)),
                 store,
                 changed=self._changed,
             )
