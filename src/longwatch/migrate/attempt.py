@@ -205,6 +205,8 @@ def _run(work: Work[MigrateStep], desk: Desk, launch: Launch) -> tuple[ProcessRe
         work.note(
             "worker.first_action",
             f"{desk.step.title}: first action after {monitor.state.first_action_s:.1f} s.",
+            step=desk.step.id,
+            after_s=monitor.state.first_action_s,
         )
     return record, monitor.state
 
