@@ -13,6 +13,8 @@ from longwatch.kernel.errors import LongwatchError, StateError
 APPLICATION_ID = 0x4C6F6E67
 """`Long`: SQLite's own mark of whose file this is."""
 
+_HEADER_BYTES = 100
+
 MIGRATIONS: tuple[str, ...] = (
     """
     CREATE TABLE state (
@@ -148,9 +150,12 @@ def translate(path: Path, error: sqlite3.Error) -> LongwatchError:
                 f"{path} has been locked by another program for 30 s: `longwatch status` names it."
             )
         case _:
-            return StateError(
-                f"{path} is damaged ({error}). Nothing was overwritten: keep a copy; `longwatch verify` says what holds."
-            )
+            return StateError(damaged(path, error))
+
+
+def damaged(path: Path, why: object) -> str:
+    """Say that a file is not what was written, and what to do."""
+    return f"{path} is damaged ({why}). Nothing was overwritten: keep a copy; `longwatch verify` says what holds."
 
 
 @contextmanager
@@ -160,6 +165,9 @@ def translated(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise translate(path, error) from error
+    except UnicodeDecodeError as error:
+        # SQLite quotes a damaged schema in its message, and Python cannot read the quotation.
+        raise StateError(damaged(path, error)) from error
 
 
 def _opened(path: Path, query: str) -> sqlite3.Connection:
@@ -170,6 +178,9 @@ def _opened(path: Path, query: str) -> sqlite3.Connection:
 
 def _readable(path: Path) -> sqlite3.Connection:
     """Open for reading, also on a read-only disk, where SQLite cannot make the index of a log that was closed well."""
+    if 0 < path.stat().st_size < _HEADER_BYTES:
+        # SQLite would take it for a new file.
+        raise StateError(f"{path} is not a Longwatch database. Nothing was changed.")
     sql = _opened(path, "mode=ro")
     try:
         _version(sql)
@@ -209,7 +220,7 @@ def _refuse_foreign(path: Path, sql: sqlite3.Connection, newest: int) -> None:
         )
     (journal,) = sql.execute("PRAGMA journal_mode").fetchone()
     if journal != "wal" or not version:
-        raise StateError(f"{path} is damaged: its header is not what Longwatch writes. Nothing was changed.")
+        raise StateError(damaged(path, "its header is not what Longwatch writes"))
 
 
 def _is_blank(sql: sqlite3.Connection) -> bool:
