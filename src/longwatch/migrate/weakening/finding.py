@@ -1,0 +1,60 @@
+"""What a change did to the tests, as values."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+
+import msgspec
+
+
+class Kind(StrEnum):
+    """In which way a test proves less than before."""
+
+    DELETED_FILE = "deleted_file"
+    UNPARSABLE = "unparsable"
+    DELETED_TEST = "deleted_test"
+    EMPTIED_TEST = "emptied_test"
+    SKIPPED_TEST = "skipped_test"
+    """A marker that skips it, expects it to fail, repeats it until it passes, or runs only others."""
+    LOST_ASSERTION = "lost_assertion"
+    """An assertion is gone, or says something else now."""
+    UNREACHABLE = "unreachable"
+    """An assertion stands where it can't fail: behind a return, under `if False`, inside a `try` that swallows it."""
+    CONDITIONAL = "conditional"
+    """An assertion runs only under a condition that wasn't there."""
+    FEWER_CASES = "fewer_cases"
+    MOCKED = "mocked"
+    """A test that was there before replaces parts of what it tests."""
+    WRAPPED = "wrapped"
+    """A decorator or fixture stands around it that may never call it."""
+    REACHES_INTO_TESTS = "reaches_into_tests"
+    """Code that ends, patches or recognises the test runner."""
+
+
+class Finding(msgspec.Struct, frozen=True, order=True):
+    """One weakening. `test` is empty where the whole file is meant; `text` quotes what it is about."""
+
+    kind: Kind
+    path: str
+    test: str
+    text: str
+
+    def __str__(self) -> str:
+        where = f"{self.path}::{self.test}" if self.test else self.path
+        return f"{where}: {self.kind.replace('_', ' ')}: {self.text}"
+
+
+def shortened(text: str) -> str:
+    """Return the text as one line that fits a report."""
+    line = " ".join(text.split())
+    return line if len(line) <= 160 else line[:157] + "..."
+
+
+def lost(before: Iterable[str], after: Iterable[str]) -> Iterator[str]:
+    """Yield what stands in the first multiset and not in the second, in order."""
+    left = Counter(after)
+    for text in before:
+        if left[text] > 0:
+            left[text] -= 1
+        else:
+            yield text
