@@ -75,5 +75,5 @@ def test_new_tests_and_assertions_are_always_welcome(
 )
 def test_no_text_makes_it_fail(path: str, before: str, after: str | None) -> None:
     findings(path, before, after)
-    suspicious(path, before, after)
+    suspicious(path, before, after or "")
     assert findings(path, before, before) == ()

@@ -2,6 +2,7 @@ import textwrap
 
 import pytest
 
+from longwatch.migrate.cards import Allowance
 from longwatch.migrate.weakening import Finding, Kind, findings, suspicious
 
 PYTHON = """
@@ -281,8 +282,9 @@ def test_a_finding_names_the_test_and_quotes_the_assertion() -> None:
     after = PYTHON.replace("assert f(2) == 3", "assert f(2)")
     (finding,) = findings("tests/test_a.py", PYTHON, after)
     assert finding.test == "TestK.test_m"
-    assert "f(2) == 3" in finding.text
-    assert str(finding) == "tests/test_a.py::TestK.test_m: lost assertion: assert f(2) == 3"
+    assert "f(2) == 3" in finding.quote
+    assert str(finding) == "tests/test_a.py: TestK.test_m: lost assertion: assert f(2) == 3"
+    assert finding.allowed_by is Allowance.WEAKEN_TESTS
 
 
 @pytest.mark.guarantee("M22")
@@ -566,7 +568,7 @@ REACHING = [
 @pytest.mark.guarantee("M22")
 @pytest.mark.parametrize(("path", "text"), REACHING)
 def test_code_that_reaches_into_the_runner_is_found(path: str, text: str) -> None:
-    (finding, *_) = suspicious(path, text)
+    (finding, *_) = suspicious(path, None, text)
     assert finding.kind is Kind.REACHES_INTO_TESTS
 
 
@@ -588,9 +590,17 @@ def test_code_that_reaches_into_the_runner_is_found(path: str, text: str) -> Non
     ],
 )
 def test_ordinary_code_reaches_into_nothing(path: str, text: str) -> None:
-    assert suspicious(path, text) == ()
+    assert suspicious(path, None, text) == ()
 
 
 def test_what_was_there_before_is_not_reported() -> None:
-    assert suspicious("a.py", "import pytest\nx = 1", "import pytest") == ()
-    assert suspicious("a.py", "import pytest\nos._exit(0)", "import pytest") != ()
+    assert suspicious("a.py", "import pytest", "import pytest\nx = 1") == ()
+    assert suspicious("a.py", "import pytest", "import pytest\nos._exit(0)") != ()
+
+
+@pytest.mark.guarantee("M22")
+def test_each_kind_says_what_a_card_must_allow() -> None:
+    allowed = {kind: Finding(kind, "a", "", "").allowed_by for kind in Kind}
+    assert allowed[Kind.DELETED_TEST] is allowed[Kind.DELETED_FILE] is Allowance.DELETE_TESTS
+    assert allowed[Kind.SKIPPED_TEST] is Allowance.SKIP_TESTS
+    assert allowed[Kind.LOST_ASSERTION] is allowed[Kind.REACHES_INTO_TESTS] is Allowance.WEAKEN_TESTS

@@ -35,9 +35,9 @@ def findings(path: str, before: str | None, after: str | None) -> tuple[Finding,
     return tuple(dict.fromkeys(_compared(path, before, after)))
 
 
-def suspicious(path: str, text: str, before: str | None = None) -> tuple[Finding, ...]:
-    """Return where a file that is no test reaches into the test runner; with `before`, only what is new."""
-    new = lost(_reaching(path, text), _reaching(path, before) if before is not None else ())
+def suspicious(path: str, before: str | None, after: str) -> tuple[Finding, ...]:
+    """Return where a file that is no test reaches into the test runner and did not before; `None` is a new file."""
+    new = lost(_reaching(path, after), _reaching(path, before) if before is not None else ())
     return tuple(Finding(Kind.REACHES_INTO_TESTS, path, "", shortened(found)) for found in dict.fromkeys(new))
 
 

@@ -6,6 +6,8 @@ from enum import StrEnum
 
 import msgspec
 
+from longwatch.migrate.cards import Allowance
+
 
 class Kind(StrEnum):
     """In which way a test proves less than before."""
@@ -32,16 +34,32 @@ class Kind(StrEnum):
 
 
 class Finding(msgspec.Struct, frozen=True, order=True):
-    """One weakening. `test` is empty where the whole file is meant; `text` quotes what it is about."""
+    """One weakening. `test` is empty where the whole file is meant; `quote` is what it is about."""
 
     kind: Kind
     path: str
     test: str
-    text: str
+    quote: str
+
+    @property
+    def text(self) -> str:
+        """What a report says behind the path."""
+        return f"{self.test}{': ' if self.test else ''}{self.kind.replace('_', ' ')}: {self.quote}"
+
+    @property
+    def allowed_by(self) -> Allowance:
+        """What a card must allow for this to pass."""
+        return _ALLOWED_BY.get(self.kind, Allowance.WEAKEN_TESTS)
 
     def __str__(self) -> str:
-        where = f"{self.path}::{self.test}" if self.test else self.path
-        return f"{where}: {self.kind.replace('_', ' ')}: {self.text}"
+        return f"{self.path}: {self.text}"
+
+
+_ALLOWED_BY = {
+    Kind.DELETED_FILE: Allowance.DELETE_TESTS,
+    Kind.DELETED_TEST: Allowance.DELETE_TESTS,
+    Kind.SKIPPED_TEST: Allowance.SKIP_TESTS,
+}
 
 
 def shortened(text: str) -> str:
