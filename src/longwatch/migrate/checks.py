@@ -72,9 +72,8 @@ def run_all(checks: tuple[Check, ...], checking: Checking) -> Mapping[str, Check
             checking.work.note(
                 "check.reused", f"{check.name}: the same command ran as {known.name}; {saved_s:.1f} s saved."
             )
-            runs[check.name] = msgspec.structs.replace(
-                known, name=check.name, kind=check.kind, saved_s=saved_s
-            )
+            # Judged afresh: a linter's run that counted no tests is no evidence for a check that must run some.
+            runs[check.name] = msgspec.structs.replace(_judged(check, known.record), saved_s=saved_s)
             continue
         with checking.work.span(f"check:{check.kind}", f"{check.name} on {checking.checkout.parent.name}"):
             runs[check.name] = done[check.argv, check.cwd] = run_check(check, checking)
@@ -104,16 +103,17 @@ def run_check(check: Check, checking: Checking) -> CheckRun:
     )
     record = run(command, should_stop=checking.work.should_stop)
     checking.work.record(record)
-    return _judged(check, record, reports / census.JUNIT_NAME)
+    return _judged(check, record)
 
 
-def _judged(check: Check, record: ProcessRecord, junit: Path) -> CheckRun:
+def _judged(check: Check, record: ProcessRecord) -> CheckRun:
     tests: Tests | None = None
     reason = ""
     try:
-        tests = _count(check, record, junit)
+        tests = _count(check, record)
     except (DisagreementError, PathError) as error:
-        reason = str(error)
+        # What only looks like a report matters where a report is asked for.
+        reason = str(error) if check.kind == "test" or check.census is not Census.AUTO else ""
     reason = _exit_reason(record) or reason or _empty_reason(check, tests)
     return CheckRun(
         name=check.name,
@@ -126,15 +126,19 @@ def _judged(check: Check, record: ProcessRecord, junit: Path) -> CheckRun:
     )
 
 
-def _count(check: Check, record: ProcessRecord, junit: Path) -> Tests | None:
+def _count(check: Check, record: ProcessRecord) -> Tests | None:
     if check.census is Census.NONE:
         return None
     printed = files.read_bounded(Path(record.log), _LOG_BYTES + 1024 * 1024).decode("utf-8", "replace")
     try:
-        document: bytes | None = files.read_bounded(junit, _REPORT_BYTES)
+        document: bytes | None = files.read_bounded(_reports(record) / census.JUNIT_NAME, _REPORT_BYTES)
     except FileNotFoundError:
         document = None
     return census.count(census.resolved(check.census, check.argv), printed, document)
+
+
+def _reports(record: ProcessRecord) -> Path:
+    return Path(record.log).with_name("reports")
 
 
 def _exit_reason(record: ProcessRecord) -> str:
