@@ -10,7 +10,7 @@ import msgspec
 
 from longwatch.migrate.census.tests import Counts, DisagreementError, Outcome, Tests, numbered, settled, tally
 
-_POINT = re.compile(r"( *)(not )?ok(?: (\d+))?(?:(?: - | )(.*?))?(?: # *(SKIP|TODO)\b.*)?", re.IGNORECASE)
+_POINT = re.compile(r"( *)(not )?ok(?: (\d+))?(?:(?: - | )(.*?))?(?: # *(skip|todo)\b.*)?", re.IGNORECASE)
 _PLAN = re.compile(r"( *)1\.\.(\d+)(?: .*)?")
 _SUBTEST = re.compile(r"( *)# Subtest: (.*)")
 _TOTAL = re.compile(r"(?:#|ℹ) (tests|suites|pass|fail|cancelled|skipped|todo) (\d+)")  # noqa: RUF001 - node's own sign
