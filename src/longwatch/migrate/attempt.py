@@ -13,7 +13,7 @@ import msgspec
 
 from longwatch.kernel import files
 from longwatch.kernel.child import Command, ProcessRecord
-from longwatch.kernel.errors import FailureClass, InterruptedWorkError, PathError, TransientError
+from longwatch.kernel.errors import FailureClass, InterruptedWorkError, LongwatchError, TransientError
 from longwatch.kernel.limits import LimitHit, Limits
 from longwatch.kernel.line import Failure, Outcome, Stopped
 from longwatch.kernel.process import run, tail
@@ -21,7 +21,7 @@ from longwatch.kernel.program import Work
 from longwatch.migrate import checkout, fence, harvest, patterns, survey
 from longwatch.migrate.bench import Bench, bench_of
 from longwatch.migrate.cards import Card, checks_of
-from longwatch.migrate.claims import Claim, claimed
+from longwatch.migrate.claims import Claim, Unreadable, claimed
 from longwatch.migrate.evidence import failed, succeeded
 from longwatch.migrate.gate import pass_gate
 from longwatch.migrate.git import Git
@@ -282,19 +282,19 @@ def _judge(work: Work[MigrateStep], desk: Desk, record: ProcessRecord, state: Tr
         owned=desk.card.owned,
         protected=desk.protected,
     )
-    if raw is not None:
+    if isinstance(raw, bytes):
         files.replace(desk.kept / "answer.json", raw[: 1024 * 1024])
     if claim.refused:
         return succeeded(Refused(kind=claim.kind, reasons=claim.refused, usage=usage))
     return succeeded(Worked(candidate=_candidate(desk, claim, taken), usage=usage))
 
 
-def _raw_answer(desk: Desk, state: TraceState) -> bytes | None:
-    """Return what the worker answered; something that is no small regular file is no answer."""
+def _raw_answer(desk: Desk, state: TraceState) -> bytes | Unreadable | None:
+    """Return what the worker answered; something that is no small file that we may read is no answer."""
     try:
         return desk.adapter.answer(state, desk.clone.parent / "out" / "result.json")
-    except PathError:
-        return None
+    except LongwatchError as error:
+        return Unreadable(str(error))
 
 
 def _candidate(desk: Desk, claim: Claim, taken: harvest.Harvest) -> Candidate:

@@ -17,14 +17,26 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
+class Unreadable(msgspec.Struct, frozen=True):
+    """Something stands where the answer belongs, and it is none."""
+
+    reason: str
+
+
 def claimed(
-    raw: bytes | None, nonce: str, taken: Harvest, *, owned: tuple[str, ...], protected: Patterns
+    raw: bytes | Unreadable | None,
+    nonce: str,
+    taken: Harvest,
+    *,
+    owned: tuple[str, ...],
+    protected: Patterns,
 ) -> Claim:
     """Return the claim, or everything that is wrong with it, answer and change together."""
     if raw is None:
-        return Claim(
-            refused=("the worker left no result: a run that ends without one is no claim", *taken.refused)
-        )
+        why = "the worker left no result: a run that ends without one is no claim"
+        return Claim(refused=(why, *taken.refused))
+    if isinstance(raw, Unreadable):
+        return Claim(refused=(f"the worker left no result that can be read: {raw.reason}", *taken.refused))
     read = read_result(raw, nonce)
     if not isinstance(read, Result):
         return Claim(refused=(*(f"result: {reason}" for reason in read), *taken.refused))
