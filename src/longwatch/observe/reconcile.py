@@ -90,13 +90,19 @@ def going_on(phase: Phase, *, supervised: bool, living: bool) -> tuple[str, str]
         begin = "" if supervised else " && longwatch run"
         return f"longwatch resume --accept{begin}", "That is your word that you looked at all of this."
     if supervised:
-        resume = phase in {Phase.PAUSED, Phase.STOPPED, Phase.EXHAUSTED, Phase.COMPLETE}
-        return ("longwatch resume" if resume else ""), "A supervisor is at work."
+        return ("longwatch resume" if phase in _AT_REST else ""), "A supervisor is at work."
+    return _beginning(phase, living=living)
+
+
+_AT_REST = frozenset({Phase.PAUSED, Phase.STOPPED, Phase.EXHAUSTED, Phase.COMPLETE})
+
+
+def _beginning(phase: Phase, *, living: bool) -> tuple[str, str]:
+    """Say how to go on where no supervisor is."""
     if living:
-        return (
-            "longwatch run",
-            "What still lives is waited for, or ended and settled, before anything new begins.",
-        )
+        return "longwatch run", "What still lives is waited for, or ended, before anything new begins."
+    if phase is Phase.COMPLETE:
+        return "", "All work is done and verified; `longwatch run` looks for new work."
     if phase in {Phase.PAUSED, Phase.STOPPED}:
         return "longwatch resume && longwatch run", "It was paused or stopped; nothing is unsettled."
     return "longwatch run", "Nothing needs your word: a run settles what is left and goes on."

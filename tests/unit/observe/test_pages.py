@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from longwatch.cli import main
 from longwatch.kernel.errors import ExitCode
 from longwatch.kernel.lifecycle import EXIT_CODES, Verdict
 from longwatch.migrate.steps import Refusal
@@ -69,3 +70,22 @@ def test_every_exit_code_stands_in_the_page_and_no_other():
     assert {(phase, int(code)) for phase, code in phases} == {
         (p.value, c.value) for p, c in EXIT_CODES.items()
     }
+
+
+@pytest.mark.guarantee("K10")
+def test_the_guide_names_only_commands_that_there_are():
+    guide = (ROOT / "docs/guide.md").read_text()
+    named = set(re.findall(r"^ {4}longwatch ([a-z]+)|`longwatch ([a-z]+)", guide, re.MULTILINE))
+    verbs = {one or other for one, other in named}
+    registered = {command.callback.__name__ for command in main.app.registered_commands if command.callback}
+    assert {"doctor", "run", "status", "reconcile", "verify", "events"} <= verbs
+    assert verbs <= registered | {"init"}
+
+
+@pytest.mark.guarantee("K10")
+def test_the_guide_names_only_options_that_there_are():
+    guide = (ROOT / "docs/guide.md").read_text()
+    source = "".join(path.read_text() for path in (ROOT / "src/longwatch/cli").glob("*.py"))
+    options = set(re.findall(r"longwatch [a-z ]*(--[a-z-]+)", guide))
+    assert "--accept" in options
+    assert [option for option in options if f'"{option}"' not in source] == []

@@ -172,6 +172,9 @@ def test_a_missing_repository_does_not_hide_the_rest(watch):
         (Phase.STOPPING, True, True, ""),
         (Phase.STOPPING, False, False, "longwatch run"),
         (Phase.IDLE, False, False, "longwatch run"),
+        (Phase.COMPLETE, False, False, ""),
+        (Phase.WAITING, False, False, "longwatch run"),
+        (Phase.EXHAUSTED, False, False, "longwatch run"),
     ],
 )
 def test_the_command_that_goes_on_fits_the_phase(phase, supervised, living, command):
