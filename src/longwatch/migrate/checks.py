@@ -175,7 +175,7 @@ def _environment() -> dict[str, str]:
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONHASHSEED": "0",
         "CARGO_BUILD_JOBS": jobs,
-        "MAKEFLAGS": f"-j{jobs}",
+        "CMAKE_BUILD_PARALLEL_LEVEL": jobs,
         "LONGWATCH_CHECK": "1",
     }
 

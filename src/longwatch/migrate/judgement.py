@@ -73,6 +73,8 @@ def _lost_tests(evidence: Evidence, card: Card) -> Iterator[str]:
             yield f"{name}: deleted tests: {_listed(changes.deleted)}"
         if changes.newly_skipped and Allowance.SKIP_TESTS not in card.allow:
             yield f"{name}: skipped tests: {_listed(changes.newly_skipped)}"
+        if changes.fewer and Allowance.DELETE_TESTS not in card.allow:
+            yield f"{name}: {changes.fewer} fewer tests ran than before the change"
         if changes.newly_failing:
             yield f"{name}: tests that passed before fail now: {_listed(changes.newly_failing)}"
 

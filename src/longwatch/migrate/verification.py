@@ -27,6 +27,8 @@ from longwatch.migrate.settings import Check
 from longwatch.migrate.signing import sign
 from longwatch.migrate.steps import Candidate, MigrateStep, Refusal, Refused, Verified, Verify
 
+_TESTS_INSIDE = (".rs",)
+"""Languages whose unit tests stand in the file that they test."""
 OVERLAYS = "refs/longwatch/overlays/"
 
 
@@ -178,9 +180,9 @@ def _findings(
     for change in changes:
         before = _text(court.git, court.candidate.baseline, change.path)
         after = _text(court.git, court.candidate.commit, change.path)
-        if change.path in tests:
+        if change.path in tests or change.path.endswith(_TESTS_INSIDE):
             yield from weakening.findings(change.path, before, after)
-        elif after is not None:
+        if change.path not in tests and after is not None:
             yield from weakening.suspicious(change.path, before, after)
 
 
