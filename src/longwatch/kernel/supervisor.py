@@ -315,7 +315,9 @@ class Supervisor(Generic[S, T]):
 
     def _wait_idle(self, reason: str) -> None:
         if self._life.phase is Phase.IDLE:
-            self._step_to(Event.WAIT, Note("watch.waiting", reason), reason)
+            wait_s = remaining_s(self._life.wait, now()) if self._life.wait else 0.0
+            text = f"The next step begins in {wait_s:.0f} s: {reason.splitlines()[0] if reason else 'a wait goes on'}"
+            self._step_to(Event.WAIT, Note("watch.waiting", text), reason)
 
     # -- begin steps
 

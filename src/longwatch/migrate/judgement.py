@@ -79,13 +79,6 @@ def _lost_tests(evidence: Evidence, card: Card) -> Iterator[str]:
             yield f"{name}: tests that passed before fail now: {_listed(changes.newly_failing)}"
 
 
-_ALLOWED = {
-    "deleted": Allowance.DELETE_TESTS,
-    "skipped": Allowance.SKIP_TESTS,
-    "weakened": Allowance.WEAKEN_TESTS,
-}
-
-
 def _weakened(findings: tuple[Finding, ...], card: Card) -> Iterator[str]:
     for finding in findings:
         if finding.allowed_by not in card.allow:

@@ -1,5 +1,6 @@
 """Looks at the queue, the branch and the receipts afresh, and clears away what a dead step left."""
 
+from longwatch.kernel import logs
 from longwatch.kernel.errors import ConfigError, LongwatchError
 from longwatch.kernel.line import Outcome
 from longwatch.kernel.program import Work
@@ -22,6 +23,11 @@ def look(work: Work[MigrateStep], step: Survey, place: Place) -> Surveyed:
     git = Git.open(place.repository)
     with work.span("survey"):
         _clear(work, git, place)
+        removed = logs.prune((place.attempts, place.watch.steps), place.settings.host.logs_bytes)
+        if removed:
+            work.note(
+                "logs.pruned", f"{len(removed)} old logs were removed: host.logs_bytes bounds them all."
+            )
         try:
             cards = read(place)
         except ConfigError as error:
