@@ -4,6 +4,7 @@ import pytest
 
 from longwatch.migrate.cards import Allowance
 from longwatch.migrate.weakening import Finding, Kind, findings, suspicious
+from longwatch.migrate.weakening.form import form
 
 PYTHON = """
 import unittest
@@ -66,7 +67,7 @@ WEAKER = {
     "assertion deleted": (M, "        assert f(1) == 2\n", Kind.LOST_ASSERTION),
     "assertion loosened": ("assert f(1) == 2", "assert f(1)", Kind.LOST_ASSERTION),
     "assertion or true": ("assert f(1) == 2", "assert f(1) == 2 or True", Kind.LOST_ASSERTION),
-    "expectation changed": ("assert f(1) == 2", "assert f(1) == 5", Kind.LOST_ASSERTION),
+    "expectation changed": ("assert f(1) == 2", "assert f(1) == 5", Kind.CHANGED_ASSERTION),
     "assertion commented out": (
         "        assert f(2) == 3",
         "        # assert f(2) == 3",
@@ -84,7 +85,7 @@ WEAKER = {
         "pytest.raises(ValueError)",
         Kind.LOST_ASSERTION,
     ),
-    "constant changed": ('EXPECTED = {"a": 1}', 'EXPECTED = {"a": 2}', Kind.LOST_ASSERTION),
+    "constant changed": ('EXPECTED = {"a": 1}', 'EXPECTED = {"a": 2}', Kind.CHANGED_ASSERTION),
     "result replaced": ("result = g()", 'result = {"a": 1}', Kind.LOST_ASSERTION),
     "helper loosened": ("assert value == 3", "assert value", Kind.LOST_ASSERTION),
     "helper call lost": ("    check(f(2))", "    f(2)", Kind.LOST_ASSERTION),
@@ -400,10 +401,10 @@ BATS = """
 OTHERS = [
     ("a.test.js", JS, "    expect(add(1, 2)).toBe(3);\n", "", Kind.LOST_ASSERTION),
     ("a.test.js", JS, "toBe(3)", "toBeDefined()", Kind.LOST_ASSERTION),
-    ("a.test.js", JS, ".toBe(4)", ".toBe(5)", Kind.LOST_ASSERTION),
+    ("a.test.js", JS, ".toBe(4)", ".toBe(5)", Kind.CHANGED_ASSERTION),
     ("a.test.js", JS, "expect(add(1, 2)).toBe(3);", "// expect(add(1, 2)).toBe(3);", Kind.LOST_ASSERTION),
     ("a.test.js", JS, "expect(add(1, 2)).toBe(3);", "/* expect(add(1, 2)).toBe(3); */", Kind.LOST_ASSERTION),
-    ("a.test.js", JS, "'no ('", "'yes ('", Kind.LOST_ASSERTION),
+    ("a.test.js", JS, "'no ('", "'yes ('", Kind.CHANGED_ASSERTION),
     ("a.test.js", JS, "expect(add(1, 2)).toBe(3);", "if (x) expect(add(1, 2)).toBe(3);", Kind.LOST_ASSERTION),
     ("a.test.js", JS, "    expect(add(1, 2))", "    return;\n    expect(add(1, 2))", Kind.UNREACHABLE),
     (
@@ -449,7 +450,7 @@ OTHERS = [
     ("a_test.go", GO, "package a", "//go:build never\npackage a", Kind.SKIPPED_TEST),
     ("a_test.go", GO, "func TestOther", "func testOther", Kind.DELETED_TEST),
     ("a_test.go", GO, "		{3, 4},\n", "", Kind.FEWER_CASES),
-    ("tests/a.rs", RUST, "        3,\n", "        4,\n", Kind.LOST_ASSERTION),
+    ("tests/a.rs", RUST, "        3,\n", "        4,\n", Kind.CHANGED_ASSERTION),
     ("tests/a.rs", RUST, "#[test]\nfn adds", "#[test]\n#[ignore]\nfn adds", Kind.SKIPPED_TEST),
     ("tests/a.rs", RUST, "#[test]\nfn adds", "fn adds", Kind.DELETED_TEST),
     ("tests/a.rs", RUST, '#[should_panic(expected = "no")]', "#[should_panic]", Kind.LOST_ASSERTION),
@@ -603,4 +604,37 @@ def test_each_kind_says_what_a_card_must_allow() -> None:
     allowed = {kind: Finding(kind, "a", "", "").allowed_by for kind in Kind}
     assert allowed[Kind.DELETED_TEST] is allowed[Kind.DELETED_FILE] is Allowance.DELETE_TESTS
     assert allowed[Kind.SKIPPED_TEST] is Allowance.SKIP_TESTS
+    assert allowed[Kind.CHANGED_ASSERTION] is Allowance.CHANGE_TESTS
     assert allowed[Kind.LOST_ASSERTION] is allowed[Kind.REACHES_INTO_TESTS] is Allowance.WEAKEN_TESTS
+
+
+@pytest.mark.guarantee("M22")
+@pytest.mark.parametrize(
+    ("before", "after", "same"),
+    [
+        ("assert f(1) == 2", "assert f(1) == 3", True),
+        ("assert shop.total([1]) == 2", "assert prices.total([1, 2]) == 3", True),
+        ("self.assertEqual(f('a'), 2)", "self.assertEqual(f('b'), 2)", True),
+        ("expect(add(1, 2)).toBe(3)", "expect(add(1, 2)).toBe(4)", True),
+        ("assert f(1) == 2", "assert f(1) is not None", False),
+        ("assert f(1) == 2", "assert f(1) in (2, 3)", False),
+        ("assert f(1) == 2", "assert 2 == 2", False),
+        ("assert f(1) == 2", "assert f(1) == f(1)", False),
+        ("assert result == expected", "assert result == result", False),
+        ("assert f(1) == [1]", "assert f(1) == []", False),
+        ("assert f(1) == 'a'", "assert f(1) == ''", False),
+        ("pytest.raises(ValueError)", "pytest.raises(Exception)", False),
+        ("self.assertEqual(f(1), 2)", "self.assertTrue(f(1))", False),
+        ("expect(add(1, 2)).toBe(3)", "expect(add(1, 2)).toBeDefined()", False),
+    ],
+)
+def test_a_changed_expectation_is_told_from_a_lost_one(before: str, after: str, same: bool) -> None:
+    assert (form(before) == form(after)) is same
+
+
+@pytest.mark.guarantee("M22")
+def test_one_new_assertion_takes_the_place_of_one_old_one_only() -> None:
+    before = "def test_a():\n    assert f(1) == 2\n    assert f(2) == 3\n"
+    after = "def test_a():\n    assert f(1) == 5\n"
+    kinds = [finding.kind for finding in findings("test_a.py", before, after)]
+    assert sorted(kinds) == [Kind.CHANGED_ASSERTION, Kind.LOST_ASSERTION]

@@ -19,7 +19,9 @@ class Kind(StrEnum):
     SKIPPED_TEST = "skipped_test"
     """A marker that skips it, expects it to fail, repeats it until it passes, or runs only others."""
     LOST_ASSERTION = "lost_assertion"
-    """An assertion is gone, or says something else now."""
+    """An assertion is gone, or asks less."""
+    CHANGED_ASSERTION = "changed_assertion"
+    """It expects something else, in the same form."""
     UNREACHABLE = "unreachable"
     """An assertion stands where it can't fail: behind a return, under `if False`, inside a `try` that swallows it."""
     CONDITIONAL = "conditional"
@@ -59,6 +61,7 @@ _ALLOWED_BY = {
     Kind.DELETED_FILE: Allowance.DELETE_TESTS,
     Kind.DELETED_TEST: Allowance.DELETE_TESTS,
     Kind.SKIPPED_TEST: Allowance.SKIP_TESTS,
+    Kind.CHANGED_ASSERTION: Allowance.CHANGE_TESTS,
 }
 
 

@@ -1,10 +1,11 @@
 """Compares two versions of a Python test file. Pure."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from longwatch.migrate.weakening.finding import Finding, Kind, lost, shortened
+from longwatch.migrate.weakening.form import form
 from longwatch.migrate.weakening.python_assertions import Assertion
 from longwatch.migrate.weakening.python_model import Class, Function, Module, read
 
@@ -107,13 +108,40 @@ def _assertions(old: Iterable[Assertion], new: Iterable[Assertion]) -> Iterator[
             void.append(assertion.text)
     for guards in there.values():
         guards.sort(reverse=True)
+    fresh = _fresh(old, new)
     for assertion in sorted(old, key=lambda assertion: assertion.guards):
         if not assertion.effective:
             continue
         if not there[assertion.text]:
-            yield (Kind.UNREACHABLE if assertion.text in void else Kind.LOST_ASSERTION), assertion.text
+            yield _lost(assertion, void, fresh), assertion.text
         elif there[assertion.text].pop() > assertion.guards:
             yield Kind.CONDITIONAL, assertion.text
+
+
+def _fresh(old: Iterable[Assertion], new: Iterable[Assertion]) -> Counter[tuple[str, int]]:
+    """Count the assertions that were not there before, by form and place."""
+    known = Counter(assertion.text for assertion in old if assertion.effective)
+    fresh: Counter[tuple[str, int]] = Counter()
+    for assertion in new:
+        if assertion.effective and known[assertion.text] > 0:
+            known[assertion.text] -= 1
+        elif assertion.effective:
+            fresh[_place(assertion)] += 1
+    return fresh
+
+
+def _place(assertion: Assertion) -> tuple[str, int]:
+    return form(assertion.text), assertion.guards
+
+
+def _lost(assertion: Assertion, void: list[str], fresh: Counter[tuple[str, int]]) -> Kind:
+    """Tell what became of an assertion whose text is gone. One of the same form takes the place of one only."""
+    if assertion.text in void:
+        return Kind.UNREACHABLE
+    if fresh[_place(assertion)] > 0:
+        fresh[_place(assertion)] -= 1
+        return Kind.CHANGED_ASSERTION
+    return Kind.LOST_ASSERTION
 
 
 def _decorators(old: tuple[str, ...], new: tuple[str, ...]) -> Iterator[tuple[Kind, str]]:
