@@ -125,7 +125,8 @@ class Crew(Generic[T]):
     def report(self, member: Member[T]) -> Report | None:
         """Return what a step's program left, or `None` if it left nothing that counts."""
         folder = self._watch.step(member.step.id)
-        member.log_tail = tail(folder / LOG, 12)
+        # Without a log the supervisor died between the intent and the start.
+        member.log_tail = tail(folder / LOG, 12) if (folder / LOG).exists() else ""
         try:
             report = msgspec.json.decode(files.read_bounded(folder / REPORT, REPORT_BYTES), type=Report)
         except (FileNotFoundError, msgspec.MsgspecError):
