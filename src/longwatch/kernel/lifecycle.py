@@ -220,7 +220,8 @@ def move(lifecycle: Lifecycle, event: Event, reason: str = "") -> Lifecycle:
     if edge is None:
         raise RefusedError(refusal(lifecycle.phase, event, lifecycle.reason))
     wait = lifecycle.wait if event in KEEPS_WAIT else None
-    kept = lifecycle.reason if edge.to is lifecycle.phase and not reason else reason
+    stands = edge.to is lifecycle.phase or wait is not None
+    kept = lifecycle.reason if stands and not reason else reason
     return msgspec.structs.replace(lifecycle, phase=edge.to, reason=kept, wait=wait)
 
 
