@@ -300,12 +300,8 @@ class _Supervision:
 
 
 def tail(path: Path, lines: int) -> str:
-    """Last lines of a log, for a message; at most 16 KiB of them. Without a log there are none."""
-    try:
-        with path.open("rb") as file:
-            file.seek(max(file.seek(0, os.SEEK_END) - _TAIL_BYTES, 0))
-            text = file.read().decode("utf-8", "replace")
-    except FileNotFoundError:
-        # Whoever would have written it was killed before: that is no reason to fail as well.
-        return ""
+    """Last lines of a log, for a message; at most 16 KiB of them."""
+    with path.open("rb") as file:
+        file.seek(max(file.seek(0, os.SEEK_END) - _TAIL_BYTES, 0))
+        text = file.read().decode("utf-8", "replace")
     return "\n".join(deque(text.splitlines(), maxlen=lines))
