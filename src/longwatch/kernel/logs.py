@@ -26,8 +26,8 @@ def prune(
 def _logs(folder: Path, suffixes: tuple[str, ...]) -> Iterator[tuple[Path, int, Path]]:
     for place, _, names in os.walk(folder):
         for name in names:
-            if name.endswith(suffixes):
-                path = Path(place, name)
+            path = Path(place, name)
+            if name.endswith(suffixes) and not path.is_symlink():
                 yield path, path.lstat().st_size, folder
 
 

@@ -29,7 +29,7 @@ def test_the_oldest_logs_go_first_and_nothing_else_goes(tmp_path):
 
 
 @pytest.mark.guarantee("K24", "K9")
-def test_a_link_is_removed_and_what_it_leads_to_is_not(tmp_path):
+def test_a_link_is_no_log_and_what_it_leads_to_stays(tmp_path):
     outside = log(tmp_path / "outside" / "precious.log", 5000, 500)
     watch = tmp_path / "watch"
     watch.mkdir()
