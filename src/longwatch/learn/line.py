@@ -1,0 +1,146 @@
+"""The learn line: what to do next, and what an outcome changes. Pure; the programs of the steps have the effects."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from longwatch.kernel.errors import StateError
+from longwatch.kernel.instant import Instant
+from longwatch.kernel.journal import Note
+from longwatch.kernel.lifecycle import Verdict
+from longwatch.kernel.limits import Limits
+from longwatch.kernel.line import Decision, Finish, Job, Outcome, Start, Wait
+from longwatch.learn.acceptance import Lord
+from longwatch.learn.outcomes import after
+from longwatch.learn.settings import LearnSettings
+from longwatch.learn.state import Experiment, LearnState, Stage
+from longwatch.learn.steps import (
+    BASE,
+    Adopt,
+    Anchor,
+    Audit,
+    Challenger,
+    Confirm,
+    LearnStep,
+    Prepare,
+    Train,
+    Window,
+)
+
+DAY_S = 86_400.0
+T = TypeVar("T")
+
+
+class LearnLine:
+    """One experiment after another, for as long as the curriculum gives tasks."""
+
+    state_type = LearnState
+    step_type: object = LearnStep
+
+    def __init__(self, settings: LearnSettings, root: Path) -> None:
+        """`root` is the watch's folder."""
+        self._settings, self._root = settings, root
+
+    def begin(self) -> LearnState:
+        """Return the state of a new watch."""
+        schedule = Lord(q=self._settings.acceptance.q)
+        return LearnState(schedule=schedule, next_row=self._settings.curriculum.start_row)
+
+    def decide(
+        self,
+        state: LearnState,
+        running: Mapping[str, LearnStep],
+        now: Instant,  # noqa: ARG002 - the protocol's signature
+    ) -> Decision[LearnStep]:
+        """Return what to do next."""
+        if running:
+            return Wait("a step is running")
+        if state.exhausted:
+            return Finish(Verdict.COMPLETE, f"The curriculum is exhausted: {state.exhausted}")
+        return Start((self._step(state, state.experiment),))
+
+    def apply(
+        self, state: LearnState, step: LearnStep, outcome: Outcome, now: Instant
+    ) -> tuple[LearnState, tuple[Note, ...]]:
+        """Return the state after an outcome, and what to say about it."""
+        counted = msgspec.structs.replace(state, serial=state.serial + 1)
+        return after(self._settings, counted, step, outcome, now)
+
+    def accept(self, state: LearnState, *, refresh: bool) -> LearnState:  # noqa: ARG002 - the protocol's signature
+        """A person looked: the experiment goes on where it stands."""
+        return state
+
+    def job(self, step: LearnStep, *, confirm: bool) -> Job:  # noqa: ARG002 - no step of this line asks the world
+        """Return how a step's program is run."""
+        argv = (sys.executable, "-I", "-m", "longwatch.learn.program")
+        return Job(argv=argv, cwd=self._root, limits=Limits(wall_s=30 * DAY_S, grace_s=12.0))
+
+    def summary(self, state: LearnState) -> tuple[tuple[str, str], ...]:
+        """Return rows for a person's status."""
+        experiment = state.experiment
+        rows = [
+            ("experiment", f"{experiment.number}, {experiment.stage}"),
+            ("champion", state.champion[:12]),
+            ("evidence", state.schedule.sentence),
+        ]
+        if state.rounds:
+            last = state.rounds[-1]
+            rows.append(("dev", f"{last.dev_passed} of {last.dev_total}, {state.dev_before} before"))
+        if experiment.confirmation is not None:
+            rows.append(("confirmation", experiment.confirmation.sentence))
+        rows += [(f"experiment {one.number}", one.sentences[0]) for one in state.history[-3:]]
+        if state.audits:
+            one = state.audits[-1]
+            text = f"{one.champion_passed} of {one.total}, base {one.base_passed} (p = {one.p:.2g}; reporting only)"
+            rows.append((f"audit {one.benchmark}", text))
+        return tuple(rows)
+
+    def _step(self, state: LearnState, experiment: Experiment) -> LearnStep:
+        number = experiment.number
+        ident = f"{experiment.stage}.{number}.{state.serial}"
+        if experiment.stage is Stage.PREPARE:
+            return Prepare(id=ident, number=number, start_row=state.next_row)
+        if experiment.stage is Stage.AUDIT:
+            return Audit(id=ident, number=number, champion=state.champion)
+        window = _given(experiment.window, experiment, Window)
+        if experiment.stage is Stage.TRAIN:
+            return Train(id=ident, number=number, window=window, champion=state.champion)
+        return self._decisive(state, experiment, ident, window)
+
+    def _decisive(self, state: LearnState, experiment: Experiment, ident: str, window: Window) -> LearnStep:
+        challenger = _given(experiment.challenger, experiment, Challenger)
+        number = experiment.number
+        if experiment.stage is Stage.CONFIRM and experiment.confirmation is not None:
+            return Confirm(
+                id=ident,
+                number=number,
+                window=window,
+                champion=state.champion,
+                challenger=challenger,
+                confirmation=experiment.confirmation,
+                block=experiment.block,
+            )
+        if experiment.stage is Stage.ANCHOR:
+            rivals = tuple(dict.fromkeys((BASE, state.best)))
+            return Anchor(id=ident, number=number, window=window, candidate=challenger.adapter, rivals=rivals)
+        if experiment.ruling is None:
+            raise StateError(f"experiment {number} is to be adopted without a ruling")
+        return Adopt(
+            id=ident,
+            number=number,
+            window=window,
+            challenger=challenger,
+            champion=state.champion,
+            ruling=experiment.ruling,
+        )
+
+
+def _given(value: T | None, experiment: Experiment, kind: type[T]) -> T:
+    if value is None:
+        raise StateError(
+            f"experiment {experiment.number} is in stage {experiment.stage} without a {kind.__name__}"
+        )
+    return value

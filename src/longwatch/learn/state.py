@@ -1,0 +1,67 @@
+"""The state of a learn watch. Frozen values; `outcomes` is the only module that makes new ones."""
+
+from enum import StrEnum
+
+import msgspec
+
+from longwatch.learn.acceptance import Confirmation, Ruling, Schedule
+from longwatch.learn.steps import BASE, Audited, Challenger, RoundResult, Window
+
+
+class Stage(StrEnum):
+    """How far the current experiment is."""
+
+    PREPARE = "prepare"
+    TRAIN = "train"
+    CONFIRM = "confirm"
+    ANCHOR = "anchor"
+    ADOPT = "adopt"
+    AUDIT = "audit"
+
+
+class Experiment(msgspec.Struct, frozen=True, kw_only=True):
+    """The current experiment."""
+
+    number: int = 1
+    stage: Stage = Stage.PREPARE
+    window: Window | None = None
+    challenger: Challenger | None = None
+    confirmation: Confirmation | None = None
+    block: int = 0
+    ruling: Ruling | None = None
+    starts: int = 0
+    """How often its training was started; it resumes from its own checkpoints."""
+
+
+class Decided(msgspec.Struct, frozen=True, kw_only=True):
+    """A finished experiment, as the history keeps it."""
+
+    number: int
+    decision: str
+    sentences: tuple[str, ...]
+    rounds: tuple[RoundResult, ...]
+    dev_before: int
+    dev_total: int
+    adapter: str = ""
+    receipt: str = ""
+
+
+class LearnState(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that a learn watch knows durably."""
+
+    schedule: Schedule
+    serial: int = 0
+    experiment: Experiment = Experiment()
+    next_row: int = 0
+    champion: str = BASE
+    best: str = BASE
+    """The champion with the most passes on the sealed set so far."""
+    best_passed: int = -1
+    rounds: tuple[RoundResult, ...] = ()
+    """Of the current experiment."""
+    dev_before: int = 0
+    dev_total: int = 0
+    history: tuple[Decided, ...] = ()
+    audits: tuple[Audited, ...] = ()
+    exhausted: str = ""
+    """Why the curriculum gives no more tasks."""

@@ -1,0 +1,239 @@
+"""The steps of a learn watch, and what each leaves as evidence. Values only.
+
+An experiment is: `Prepare` (a window of the curriculum), `Train` (collect, train, evaluate on dev, in rounds),
+`Confirm` (a block of fresh problems, as often as needed), `Anchor` (the sealed set), `Adopt` (the adapter takes the
+champion's place) and `Audit` (a public benchmark, which reports and never decides).
+"""
+
+import msgspec
+
+from longwatch.kernel.line import Recovery, Step
+from longwatch.learn.acceptance import Anchor as Comparison
+from longwatch.learn.acceptance import Confirmation, Ruling
+
+ACCELERATOR = frozenset({"accelerator"})
+BASE = "base"
+"""The champion before any adapter was accepted."""
+
+
+class Window(msgspec.Struct, frozen=True, kw_only=True):
+    """A prepared window of the curriculum: registries by name, bound by digest before training begins (L7)."""
+
+    number: int
+    manifest: str
+    """SHA-256 of the manifest, which binds the registries."""
+    next_row: int
+    train: int
+    dev: int
+    confirm: int
+    sealed: int
+    left_out: int = 0
+
+
+class Challenger(msgspec.Struct, frozen=True, kw_only=True):
+    """An adapter that training nominates. It accepts nothing by itself (L13)."""
+
+    adapter: str
+    """SHA-256 of the adapter's files; it lies in the store."""
+    round: int
+    dev_before: int
+    dev_after: int
+    dev_total: int
+
+
+class Prepare(Step, frozen=True, kw_only=True, tag="prepare"):
+    """Generate, validate and split a window of tasks. Needs no accelerator."""
+
+    number: int
+    start_row: int
+    recovery: Recovery = Recovery.RESUME
+
+    @property
+    def title(self) -> str:
+        """What a person reads."""
+        return f"experiment {self.number}: prepare its tasks"
+
+
+class Train(Step, frozen=True, kw_only=True, tag="train"):
+    """Collect verified answers, train on them, evaluate on dev. It has its own lock and outlives the supervisor."""
+
+    number: int
+    window: Window
+    champion: str
+    recovery: Recovery = Recovery.ADOPT
+    exclusive: frozenset[str] = ACCELERATOR
+
+    @property
+    def opens_cycle(self) -> bool:
+        """It continues an experiment."""
+        return False
+
+    @property
+    def title(self) -> str:
+        """What a person reads."""
+        return f"experiment {self.number}: collect, train, evaluate"
+
+
+class Confirm(Step, frozen=True, kw_only=True, tag="confirm"):
+    """Compare champion and challenger on one block of fresh problems."""
+
+    number: int
+    window: Window
+    champion: str
+    challenger: Challenger
+    confirmation: Confirmation
+    block: int
+    recovery: Recovery = Recovery.RESUME
+    exclusive: frozenset[str] = ACCELERATOR
+
+    @property
+    def opens_cycle(self) -> bool:
+        """It continues an experiment."""
+        return False
+
+    @property
+    def title(self) -> str:
+        """What a person reads."""
+        return f"experiment {self.number}: confirmation, block {self.block}"
+
+
+class Anchor(Step, frozen=True, kw_only=True, tag="anchor"):
+    """Compare the would-be champion with base and with the best ever on the sealed set (L21)."""
+
+    number: int
+    window: Window
+    candidate: str
+    rivals: tuple[str, ...]
+    recovery: Recovery = Recovery.RESUME
+    exclusive: frozenset[str] = ACCELERATOR
+
+    @property
+    def opens_cycle(self) -> bool:
+        """It continues an experiment."""
+        return False
+
+    @property
+    def title(self) -> str:
+        """What a person reads."""
+        return f"experiment {self.number}: sealed comparison"
+
+
+class Adopt(Step, frozen=True, kw_only=True, tag="adopt"):
+    """Verify the accepted adapter in the store, write its lineage and sign the decision."""
+
+    number: int
+    window: Window
+    challenger: Challenger
+    champion: str
+    ruling: Ruling
+    recovery: Recovery = Recovery.RERUN
+
+    @property
+    def opens_cycle(self) -> bool:
+        """It continues an experiment."""
+        return False
+
+    @property
+    def title(self) -> str:
+        """What a person reads."""
+        return f"experiment {self.number}: adopt the adapter"
+
+
+class Audit(Step, frozen=True, kw_only=True, tag="audit"):
+    """Base and champion on a public benchmark, for the report only (L22)."""
+
+    number: int
+    champion: str
+    recovery: Recovery = Recovery.RESUME
+    exclusive: frozenset[str] = ACCELERATOR
+
+    @property
+    def opens_cycle(self) -> bool:
+        """It continues an experiment."""
+        return False
+
+    @property
+    def title(self) -> str:
+        """What a person reads."""
+        return f"experiment {self.number}: audit"
+
+
+LearnStep = Prepare | Train | Confirm | Anchor | Adopt | Audit
+
+
+class Prepared(msgspec.Struct, frozen=True, kw_only=True, tag="prepared"):
+    """A window is ready, or it is consumed because it holds too little (L6)."""
+
+    window: Window
+    too_little: str = ""
+    exhausted: bool = False
+
+
+class RoundResult(msgspec.Struct, frozen=True, kw_only=True):
+    """One round's numbers, for the report."""
+
+    round: int
+    collected: int
+    passed: int
+    examples: int
+    steps: int
+    loss_first: float
+    loss_last: float
+    dev_passed: int
+    dev_total: int
+    adapter: str
+
+
+class Trained(msgspec.Struct, frozen=True, kw_only=True, tag="trained"):
+    """All rounds are done; at most one challenger is nominated."""
+
+    rounds: tuple[RoundResult, ...]
+    dev_before: int
+    dev_total: int
+    challenger: Challenger | None = None
+    reason: str = ""
+
+
+class Confirmed(msgspec.Struct, frozen=True, kw_only=True, tag="confirmed"):
+    """A block was graded and folded in."""
+
+    ruling: Ruling
+    champion_passed: int
+    challenger_passed: int
+    problems: int
+    void: bool = False
+    """Too much of the block was our own trouble: nothing of it is counted, and it is graded again."""
+    last_block: bool = False
+    """The window has no more fresh problems."""
+
+
+class Anchored(msgspec.Struct, frozen=True, kw_only=True, tag="anchored"):
+    """The sealed comparisons."""
+
+    comparisons: tuple[Comparison, ...]
+    passed: int
+    total: int
+
+
+class Adopted(msgspec.Struct, frozen=True, kw_only=True, tag="adopted"):
+    """The adapter is the champion."""
+
+    adapter: str
+    receipt: str
+
+
+class Audited(msgspec.Struct, frozen=True, kw_only=True, tag="audited"):
+    """Pass@1 on a public benchmark: reporting only."""
+
+    benchmark: str
+    base_passed: int
+    champion_passed: int
+    total: int
+    gained: int
+    lost: int
+    p: float
+    """Exact McNemar."""
+    reused: bool = False
+
+
+Evidence = Prepared | Trained | Confirmed | Anchored | Adopted | Audited
