@@ -1,0 +1,190 @@
+"""One sandboxed process: no network, no privileges, no files but /usr and a small folder in memory.
+
+Slimmer than the sandbox of a worker, because two are started for every answer: no /proc, no /etc, no home. The process
+is the first of its own pid namespace, so that whatever it started ends with it.
+"""
+
+import contextlib
+import functools
+import os
+import select
+import signal
+import subprocess
+from pathlib import Path
+
+import msgspec
+
+from longwatch.kernel.errors import LongwatchError, TransientError
+from longwatch.kernel.identity import read_stat
+from longwatch.learn.grading.bounds import Bounds
+from longwatch.learn.grading.wire import ClosedError, Frames, LateError, Patience, Tree
+
+_SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
+_NOBODY = "65534"
+_INSIDE = "1000"
+_POLITE_S = 0.1
+_KILL_AGAIN_S = 0.05
+_KILLS = 200
+_ERROR_BYTES = 2000
+
+
+class InfraError(TransientError):
+    """Our own trouble: the answer was not judged."""
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """How a cell ended and what it used."""
+
+    cpu_s: float
+    from_outside: bool
+    """Its launcher was killed, and not by us."""
+
+
+class Cell:
+    """A started process and its two pipes."""
+
+    def __init__(self, argv: tuple[str, ...], bounds: Bounds, patience: Patience) -> None:
+        self._process = _start(argv)
+        assert self._process.stdin is not None and self._process.stdout is not None  # noqa: S101, PT018 - for mypy
+        self._frames = Frames(
+            self._process.stdout.fileno(),
+            self._process.stdin.fileno(),
+            largest_bytes=bounds.frame_bytes,
+            patience=patience,
+        )
+        self._killed = False
+
+    def await_ready(self) -> None:
+        """Wait until our own code runs inside. Until then every trouble is ours."""
+        try:
+            message = self._frames.receive()
+        except (ClosedError, LateError) as error:
+            raise InfraError(f"the sandbox did not start: {self._last_words() or error}") from error
+        if message != ["ready"]:
+            raise InfraError("the sandboxed process did not say that it is ready")
+
+    def send(self, message: Tree) -> None:
+        """Write one frame."""
+        self._frames.send(message)
+
+    def receive(self) -> list[Tree]:
+        """Read one frame."""
+        return self._frames.receive()
+
+    def _last_words(self) -> str:
+        self._kill()
+        assert self._process.stderr is not None  # noqa: S101 - for mypy
+        with contextlib.suppress(BlockingIOError):
+            os.set_blocking(self._process.stderr.fileno(), False)
+            return os.read(self._process.stderr.fileno(), _ERROR_BYTES).decode("utf-8", "replace").strip()
+        return ""
+
+    def end(self) -> Ended:
+        """End it with all that it started, and return when nothing of it lives."""
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                pipe.close()
+        if not self._gone(_POLITE_S):
+            self._kill()
+        _, status, used = os.wait4(self._process.pid, 0)
+        return Ended(
+            cpu_s=used.ru_utime + used.ru_stime, from_outside=os.WIFSIGNALED(status) and not self._killed
+        )
+
+    def _kill(self) -> None:
+        """KILL what is inside: its launcher then ends, and the kernel tells us what both used."""
+        for _ in range(_KILLS):
+            if self._gone(0.0):
+                return
+            inside = _children(self._process.pid)
+            for pid in inside or (self._process.pid,):
+                self._killed |= pid == self._process.pid
+                _kill_child(pid, self._process.pid)
+            if self._gone(_KILL_AGAIN_S):
+                return
+        raise LongwatchError(f"process {self._process.pid} hangs in the kernel and cannot be ended")
+
+    def _gone(self, timeout_s: float) -> bool:
+        """True if it ended; it stays a zombie, so that its pid means nobody else."""
+        pidfd = os.pidfd_open(self._process.pid)
+        try:
+            poll = select.poll()
+            poll.register(pidfd, select.POLLIN)
+            return bool(poll.poll(timeout_s * 1000))
+        finally:
+            os.close(pidfd)
+
+
+def _start(argv: tuple[str, ...]) -> "subprocess.Popen[bytes]":
+    try:
+        process = subprocess.Popen(
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            env={"PATH": os.environ.get("PATH", os.defpath)},
+            cwd="/",
+            # A signal from the terminal would end the sandbox, and look like the answer's fault.
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise InfraError(f"{argv[0]} cannot be started: {error}; install it, or free memory") from error
+    # Its end is taken by wait4; without a code Popen would wait for it behind our back.
+    process.returncode = 0
+    return process
+
+
+def _children(pid: int) -> tuple[int, ...]:
+    try:
+        return tuple(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()))
+    except OSError:  # it just ended, or this kernel has no such list
+        return ()
+
+
+def _kill_child(pid: int, parent: int) -> None:
+    try:
+        pidfd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        stat = read_stat(pid)
+        if pid == parent or (stat is not None and stat.ppid == parent):
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+    finally:
+        os.close(pidfd)
+
+
+@functools.cache
+def confinement(tmp_bytes: int, seed: int) -> tuple[str, ...]:
+    """Return the command line before the program's own: the same for all cells, so it is built once."""
+    return (
+        # As root: RLIMIT_NPROC and file modes mean nothing to root, also not to root in a namespace.
+        *(_unprivileged() if os.geteuid() == 0 else ()),
+        *("bwrap", "--unshare-all", "--unshare-user", "--disable-userns", "--uid", _INSIDE, "--gid", _INSIDE),
+        *("--cap-drop", "ALL", "--die-with-parent", "--new-session", "--hostname", "sandbox", "--as-pid-1"),
+        *("--clearenv", "--setenv", "LANG", "C.UTF-8", "--setenv", "TZ", "UTC", "--setenv", "HOME", "/tmp"),  # noqa: S108 - the sandbox's own
+        # The order of sets must be the same every time: a verdict is no dice.
+        *("--setenv", "PYTHONHASHSEED", str(seed), "--setenv", "PATH", "/usr/bin:/bin"),
+        *("--ro-bind", "/usr", "/usr", *_system()),
+        *("--dev-bind", "/dev/null", "/dev/null", "--dev-bind", "/dev/urandom", "/dev/urandom"),
+        *("--perms", "1777", "--size", str(tmp_bytes), "--tmpfs", "/tmp"),  # noqa: S108 - as above
+        *("--remount-ro", "/", "--chdir", "/tmp", "--"),  # noqa: S108 - as above
+    )
+
+
+def _unprivileged() -> tuple[str, ...]:
+    return ("setpriv", "--reuid", _NOBODY, "--regid", _NOBODY, "--clear-groups")
+
+
+def _system() -> tuple[str, ...]:
+    words: list[str] = []
+    for name in _SYSTEM:
+        folder = Path("/", name)
+        if folder.is_symlink():
+            words += ("--symlink", str(folder.readlink()), str(folder))
+        elif folder.is_dir():
+            words += ("--ro-bind", str(folder), str(folder))
+    return tuple(words)

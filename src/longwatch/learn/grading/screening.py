@@ -1,0 +1,126 @@
+"""Which tasks can be trusted to judge an answer (L2), and which runtimes to judge at all (L23)."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+
+import msgspec
+
+from longwatch.learn.grading.bounds import Bounds
+from longwatch.learn.grading.grader import grade, grade_all
+from longwatch.learn.tasks import Case, Cases, Grade, Language, Program, Split, Task, Verdict
+
+_STANDARD = Bounds()
+_STUBS = {
+    Language.PYTHON: "def {name}(*arguments, **named):\n    return None\n",
+    Language.JAVASCRIPT: "function {name}() {{}}\n",
+}
+
+
+class Finding(StrEnum):
+    """What screening a task found. All but `usable` leave it out."""
+
+    USABLE = "usable"
+    NO_REFERENCE = "no reference"
+    REFERENCE_FAILS = "reference fails"
+    FLAKY = "flaky"
+    """The reference passes sometimes: quarantined."""
+    STUB_PASSES = "stub passes"
+    EMPTY_PASSES = "empty answer passes"
+    INFRA = "infra"
+    """Our own trouble: nothing is known about the task."""
+
+
+class Screened(msgspec.Struct, frozen=True, kw_only=True):
+    """A screened task."""
+
+    task: str
+    finding: Finding
+    why: str = ""
+
+
+def screen(task: Task, *, repeats: int = 3, bounds: Bounds = _STANDARD) -> Screened:
+    """Find out whether its reference always passes, each time with another order of sets, and what does nothing fails."""
+    if not task.reference:
+        return Screened(task=task.id, finding=Finding.NO_REFERENCE)
+    grades = [grade(task.reference, task, bounds=bounds, seed=seed) for seed in range(repeats)]
+    finding = _of_reference([one.verdict for one in grades])
+    if finding is not Finding.USABLE:
+        return Screened(task=task.id, finding=finding, why=next(one.why for one in grades if one.why))
+    return _of_nothing(task, bounds)
+
+
+def _of_reference(verdicts: list[Verdict]) -> Finding:
+    if Verdict.INFRA in verdicts:
+        return Finding.INFRA
+    if Verdict.PASS not in verdicts:
+        return Finding.REFERENCE_FAILS
+    return Finding.FLAKY if Verdict.FAIL in verdicts else Finding.USABLE
+
+
+def _of_nothing(task: Task, bounds: Bounds) -> Screened:
+    for answer, finding in ((stub(task), Finding.STUB_PASSES), ("", Finding.EMPTY_PASSES)):
+        seen = grade(answer, task, bounds=bounds)
+        if seen.verdict is Verdict.INFRA:
+            return Screened(task=task.id, finding=Finding.INFRA, why=seen.why)
+        if seen.verdict is Verdict.PASS:
+            return Screened(task=task.id, finding=finding)
+    return Screened(task=task.id, finding=Finding.USABLE)
+
+
+def stub(task: Task) -> str:
+    """Return an answer that takes everything and does nothing."""
+    return _STUBS[task.language].format(name=task.entry_point)
+
+
+class Proof(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a language's verdicts can be counted here and now."""
+
+    language: Language
+    tried: int
+    broken: tuple[Grade, ...]
+    """References that did not pass."""
+
+    @property
+    def holds(self) -> bool:
+        """False voids the language: its answers are not scored."""
+        return self.tried > 0 and not self.broken
+
+
+def proved(language: Language, tasks: Iterable[Task] = (), *, bounds: Bounds = _STANDARD) -> Proof:
+    """Run reference solutions of a language first: the tasks' own, and always two built in, one right and one wrong."""
+    known = [task for task in tasks if task.language is language and task.reference]
+    right = [_built_in(language, tests) for tests in _own_tests(language)]
+    graded = grade_all([(task.reference, task) for task in (*right, *known)], bounds=bounds)
+    broken = [one for one in graded if one.verdict is not Verdict.PASS]
+    wrong = (grade(stub(task), task, bounds=bounds) for task in right)
+    broken += [one for one in wrong if one.verdict is not Verdict.FAIL]
+    return Proof(language=language, tried=len(known) + 2 * len(right), broken=tuple(broken))
+
+
+_REFERENCES = {
+    Language.PYTHON: "def double(value):\n    return 2 * value\n",
+    Language.JAVASCRIPT: "const double = (value) => 2 * value;\n",
+}
+_PROGRAMS = {
+    Language.PYTHON: "def check(candidate):\n    assert candidate(21) == 42\n",
+    Language.JAVASCRIPT: "require('assert').strictEqual(candidate(21), 42);\n",
+}
+
+
+def _own_tests(language: Language) -> tuple[Cases | Program, ...]:
+    return Cases(cases=(Case((21,), 42),)), Program(code=_PROGRAMS[language])
+
+
+def _built_in(language: Language, tests: Cases | Program) -> Task:
+    return Task(
+        id=f"built-in-{language}",
+        problem="built-in",
+        repository="built-in",
+        family="built-in",
+        language=language,
+        split=Split.AUDIT,
+        prompt="Write a function double(value).",
+        entry_point="double",
+        tests=tests,
+        reference=_REFERENCES[language],
+    )
