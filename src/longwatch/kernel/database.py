@@ -14,6 +14,9 @@ APPLICATION_ID = 0x4C6F6E67
 """`Long`: SQLite's own mark of whose file this is."""
 
 _HEADER_BYTES = 100
+_WAL = b"\2\2"
+"""File format write and read version (the file format of SQLite, 1.3.3)."""
+_UNWRITABLE = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR})
 
 MIGRATIONS: tuple[str, ...] = (
     """
@@ -177,7 +180,10 @@ def _opened(path: Path, query: str) -> sqlite3.Connection:
 
 
 def _readable(path: Path) -> sqlite3.Connection:
-    """Open for reading, also on a read-only disk, where SQLite cannot make the index of a log that was closed well."""
+    """Open for reading, also on a read-only or full disk, where SQLite cannot make the index of a log.
+
+    There it is not needed if the log was closed well, and nobody can write to it.
+    """
     if 0 < path.stat().st_size < _HEADER_BYTES:
         # SQLite would take it for a new file.
         raise StateError(f"{path} is not a Longwatch database. Nothing was changed.")
@@ -186,8 +192,7 @@ def _readable(path: Path) -> sqlite3.Connection:
         _version(sql)
     except sqlite3.OperationalError as error:
         sql.close()
-        unwritable = error.sqlite_errorcode & 0xFF in {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY}
-        if not unwritable or path.with_name(f"{path.name}-wal").exists():
+        if error.sqlite_errorcode & 0xFF not in _UNWRITABLE or _log_bytes(path):
             raise
         return _opened(path, "mode=ro&immutable=1")
     except sqlite3.Error:
@@ -218,9 +223,18 @@ def _refuse_foreign(path: Path, sql: sqlite3.Connection, newest: int) -> None:
         raise StateError(
             f"{path} has schema version {version}, this program knows {newest}: use the newer Longwatch."
         )
-    (journal,) = sql.execute("PRAGMA journal_mode").fetchone()
-    if journal != "wal" or not version:
+    if _file_format(path) != _WAL or not version:
         raise StateError(damaged(path, "its header is not what Longwatch writes"))
+
+
+def _log_bytes(path: Path) -> int:
+    log = path.with_name(f"{path.name}-wal")
+    return log.stat().st_size if log.exists() else 0
+
+
+def _file_format(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(20)[18:]
 
 
 def _is_blank(sql: sqlite3.Connection) -> bool:
