@@ -4,6 +4,7 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from types import TracebackType
+from typing import Self
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -42,7 +43,7 @@ class Stream:
         self._live = sys.stdout.isatty() and not as_json
         self._shown = 0
 
-    def __enter__(self) -> "Stream":
+    def __enter__(self) -> Self:
         """Begin."""
         return self
 
