@@ -8,7 +8,7 @@ from longwatch.kernel.line import Outcome
 from longwatch.kernel.program import Work, main
 from longwatch.kernel.redact import Redactor
 from longwatch.kernel.watch import Watch
-from longwatch.migrate import attempt, publishing, settings, survey, verification
+from longwatch.migrate import settings
 from longwatch.migrate.place import Place
 from longwatch.migrate.steps import Attempt, Commit, MigrateStep, Push, Survey, Verify
 
@@ -19,16 +19,31 @@ def perform(work: Work[MigrateStep], *, confirm: bool) -> Outcome:
     place = Place(watch, settings.load(watch.root))
     named = (*place.settings.observe.secrets, *place.settings.worker.environment)
     work.redactor = Redactor(tuple(os.environ[name] for name in named if os.environ.get(name)))
+    return _perform(work, place, confirm=confirm)
+
+
+def _perform(work: Work[MigrateStep], place: Place, *, confirm: bool) -> Outcome:
+    """Load what one kind of step needs and no more: a start is paid for at every step."""
     match work.step:
         case Survey():
+            from longwatch.migrate import survey  # noqa: PLC0415 - see above
+
             return survey.perform(work, work.step, place)
         case Attempt():
+            from longwatch.migrate import attempt  # noqa: PLC0415 - see above
+
             return attempt.perform(work, work.step, place)
         case Verify():
+            from longwatch.migrate import verification  # noqa: PLC0415 - see above
+
             return verification.perform(work, work.step, place)
         case Commit():
+            from longwatch.migrate import publishing  # noqa: PLC0415 - see above
+
             return publishing.commit(work, work.step, place, confirm=confirm)
         case Push():
+            from longwatch.migrate import publishing  # noqa: PLC0415 - see above
+
             return publishing.push(work, work.step, place)
 
 
