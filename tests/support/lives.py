@@ -90,6 +90,7 @@ class Lives(NamedTuple):
     decisions: np.ndarray
     """One row per life, one column per round."""
     problems: np.ndarray
+    alphas: np.ndarray
 
 
 def lives(rng, worlds, count, *, q=0.10, max_problems=800, block=20):
@@ -98,13 +99,14 @@ def lives(rng, worlds, count, *, q=0.10, max_problems=800, block=20):
     accepted = np.zeros((count, rounds), dtype=bool)
     decisions = np.zeros((count, rounds), dtype=int)
     problems = np.zeros((count, rounds), dtype=int)
+    alphas = np.zeros((count, rounds))
     for k, truth in enumerate(worlds):
         distance = k - np.arange(rounds)
         earlier = accepted & (distance >= 1)
         first = earlier & (np.cumsum(earlier, axis=1) == 1)
         payout = q * earlier - q / 2 * first
-        alpha = q / 2 * gamma(k + 1) + payout @ gamma(distance)
-        runs = confirm(rng, truth, alpha, max_problems=max_problems, block=block)
+        alphas[:, k] = q / 2 * gamma(k + 1) + payout @ gamma(distance)
+        runs = confirm(rng, truth, alphas[:, k], max_problems=max_problems, block=block)
         decisions[:, k], problems[:, k] = runs
         accepted[:, k] = runs.decision == ACCEPT
-    return Lives(decisions, problems)
+    return Lives(decisions, problems, alphas)

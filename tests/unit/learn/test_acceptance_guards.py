@@ -111,13 +111,18 @@ def test_a_slice_clusters_its_own_answers():
 
 @pytest.mark.guarantee("L18")
 def test_small_slices_share_one_alarm_by_holm():
-    losses = {"a": 5, "b": 6, "c": 3, "d": 0}
+    losses = {"a": 5, "b": 7, "c": 3, "d": 0}
     pairs = [each for name, count in losses.items() for each in record(0, count, 40, family=name)]
     found = by_name(pairs, margin_pooled=0.9)
     raw = [2.0**-count for count in losses.values()]
     expected = multipletests(raw, method="holm")[1]
     assert [found[name].harm_p for name in losses] == pytest.approx(list(expected))
-    assert [found[name].holds for name in losses] == [True, False, True, True]  # 3/32 and 4/64
+    assert [found[name].holds for name in losses] == [
+        True,
+        False,
+        True,
+        True,
+    ]  # 4/128 alarms, then 3/32 does not
 
 
 @pytest.mark.guarantee("L18")
@@ -187,8 +192,8 @@ def test_infra_is_never_a_gain_or_a_loss(champion, challenger):
         (10, 3, 87, Hold.HOLDS),
         (3, 4, 93, Hold.UNSHOWN),
         (0, 1, 99, Hold.UNSHOWN),  # a lost task is not a reason to go back
-        (0, 9, 91, Hold.UNSHOWN),  # evidence 15.0
-        (0, 10, 90, Hold.ROLL_BACK),  # evidence 21.7
+        (0, 9, 91, Hold.UNSHOWN),  # evidence 15.2
+        (0, 10, 90, Hold.ROLL_BACK),  # evidence 21.6
         (2, 20, 78, Hold.ROLL_BACK),
         (0, 0, 0, Hold.UNSHOWN),
     ],

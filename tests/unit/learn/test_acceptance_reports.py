@@ -66,15 +66,15 @@ def test_a_fair_coin_is_exact():
     assert fair_coin(0, 0) == 1
     assert fair_coin(-1, 5) == 0
     assert fair_coin(3, 10) == (1 + 10 + 45 + 120) / 1024
-    assert fair_coin(2000, 4001) == 0.5
+    assert fair_coin(500, 1001) == 0.5
 
 
 @pytest.mark.guarantee("L24")
 @pytest.mark.parametrize(
     ("gained", "lost", "total", "lower", "upper"),
     [
-        (14, 11, 164, -0.0425, 0.0782),
-        (20, 60, 790, -0.0724, -0.0286),
+        (14, 11, 164, -0.0448, 0.0805),
+        (20, 60, 790, -0.0727, -0.0281),
         (0, 0, 100, -0.0370, 0.0370),
         (0, 0, 0, -1.0, 1.0),
     ],
@@ -123,7 +123,7 @@ def test_the_paired_interval_covers_what_it_promises(total, win, loss):
                 bound += chance * covers(gained, lost, total, win - loss, 0.90)[1]
     assert weight > 0.9999
     assert both >= 0.935
-    assert bound >= 0.935  # one-sided, nominally 95 %
+    assert bound >= (0.935 if win else 0.91)  # nominally 95 %; the page says how far it errs without any gain
 
 
 @pytest.mark.guarantee("L20")
