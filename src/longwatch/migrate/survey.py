@@ -4,7 +4,7 @@ from longwatch.kernel import logs
 from longwatch.kernel.errors import ConfigError, LongwatchError
 from longwatch.kernel.line import Outcome
 from longwatch.kernel.program import Work
-from longwatch.migrate import checkout, harvest, staleness
+from longwatch.migrate import checkout, guarding, harvest, staleness
 from longwatch.migrate.cards import Card, against_settings
 from longwatch.migrate.evidence import succeeded
 from longwatch.migrate.git import Git
@@ -42,7 +42,8 @@ def look(work: Work[MigrateStep], step: Survey, place: Place) -> Surveyed:
 def read(place: Place) -> tuple[Card, ...]:
     """Return the queue's cards in their order, fit for the configured checks."""
     cards = read_queue(place.cards).cards
-    problems = tuple(against_settings(cards, place.settings.checks, place.settings.policy.required_kinds))
+    fit = against_settings(cards, place.settings.checks, place.settings.policy.required_kinds)
+    problems = (*fit, *guarding.card_problems(cards, place))
     if problems:
         raise ConfigError("\n".join(f"{problem.where} {problem.mend}" for problem in problems))
     return cards
