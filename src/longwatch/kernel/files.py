@@ -7,7 +7,6 @@ content or the new, also after a power loss. A write that was cut short leaves a
 
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -232,7 +231,7 @@ def _write(
     path: Path, data: bytes, mode: int, publish: Callable[[int, str, str], None], *, durable: bool = True
 ) -> None:
     with _explained("write", path), _opened(path.parent) as folder:
-        temporary = f".longwatch-{secrets.token_hex(8)}.tmp"
+        temporary = f".longwatch-{os.urandom(8).hex()}.tmp"
         try:
             _fill(folder, temporary, data, mode, durable=durable)
             publish(folder, temporary, path.name)

@@ -6,7 +6,6 @@ handed over by inheriting its descriptor and closing the giver's copy: unlocking
 
 import fcntl
 import os
-import socket
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,7 +29,7 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def living(self) -> bool:
         """True if that very process still lives on this host: pid, start time and boot id agree."""
-        return self.host == socket.gethostname() and alive(self.identity)
+        return self.host == os.uname().nodename and alive(self.identity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,7 @@ def inherit(path: Path, descriptor: int) -> Lease:
 
 def sign(lease: Lease) -> None:
     """Write this process as the holder."""
-    record = Holder(identity=identify(os.getpid(), ""), host=socket.gethostname(), since=stamp(now().wall_s))
+    record = Holder(identity=identify(os.getpid(), ""), host=os.uname().nodename, since=stamp(now().wall_s))
     files.replace_json(holder_path(lease.path), record)
 
 

@@ -4,7 +4,6 @@ Everything goes through open folders, so that no name is looked up twice on its 
 """
 
 import os
-import secrets
 from pathlib import Path
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -30,7 +29,7 @@ def remove_folder(parent: int, name: str) -> None:
 def _remove_content(top: int) -> None:
     """Empty a folder. Deeper folders are first moved up into it, so depth costs neither stack nor descriptors."""
     waiting = _unlink_files(top)
-    token = secrets.token_hex(8)
+    token = os.urandom(8).hex()
     moved = 0
     while waiting:
         name = waiting.pop()
