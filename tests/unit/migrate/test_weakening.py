@@ -547,6 +547,19 @@ REACHING = [
     ("a.py", "if os.environ.get('PYTEST_CURRENT_TEST'): x = 1"),
     ("a.py", "class A:\n    def __eq__(self, other):\n        return True"),
     ("a.py", "signal.signal(9, f)"),
+    ("a.py", "from os import _exit as leave\nleave(0)"),
+    ("a.py", "import os as system\nsystem._exit(0)"),
+    ("a.py", "import posix\nposix._exit(0)"),
+    ("a.py", "import os as system\ngetattr(system, '_ex' + 'it')(0)"),
+    ("a.py", "vars(os)[name](0)"),
+    ("a.py", "os.__dict__['_ex' 'it'](0)"),
+    ("a.py", "__import__('o' + 's')"),
+    ("a.py", "exec(text)"),
+    ("a.py", "for one in gc.get_objects(): pass"),
+    ("a.py", "sys._getframe(3)"),
+    ("a.py", "open('/proc/self/cmdline')"),
+    ("a.py", "path.startswith('--junitxml=')"),
+    ("a.py", "os.environ['LONGWATCH_CHECK']"),
     ("a.js", "process.exit(0);"),
     ("a.js", "process.on('exit', () => {});"),
     ("a.ts", "import { expect } from 'vitest';"),
@@ -582,6 +595,10 @@ def test_code_that_reaches_into_the_runner_is_found(path: str, text: str) -> Non
         ),
         ("a.py", "def __eq__(self, other):\n    return self.x == other.x"),
         ("a.py", "from . import unittest"),
+        ("a.py", "getattr(self, f'on_{name}')()"),
+        ("a.py", "getattr(os, 'sched_yield', None)"),
+        ("a.py", "__import__('json')"),
+        ("a.py", "from pathlib import Path as P\nP('x').exists()"),
         ("a.py", "def ("),
         ("a.js", "function main() {\n  process.exit(1);\n}"),
         ("a.js", "// process.exit(0)\nconst a = require('fs');"),
@@ -638,3 +655,30 @@ def test_one_new_assertion_takes_the_place_of_one_old_one_only() -> None:
     after = "def test_a():\n    assert f(1) == 5\n"
     kinds = [finding.kind for finding in findings("test_a.py", before, after)]
     assert sorted(kinds) == [Kind.CHANGED_ASSERTION, Kind.LOST_ASSERTION]
+
+
+@pytest.mark.guarantee("M22")
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("tests/test_b.py", "def test_b():\n    os._exit(0)"),
+        ("tests/test_b.py", "import atexit\natexit.register(f)"),
+        ("tests/test_b.py", "raise SystemExit(0)"),
+        ("tests/test_b.py", "import _pytest.runner\n_pytest.runner.x = 1"),
+        ("test/b.test.js", "process.exit(0);"),
+    ],
+)
+def test_a_new_test_must_not_end_the_run(path: str, text: str) -> None:
+    (finding, *_) = findings(path, None, text)
+    assert finding.kind is Kind.REACHES_INTO_TESTS
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("tests/test_b.py", "import pytest\nimport signal\nsignal.signal(2, f)\nos.kill(pid, 9)"),
+        ("test/b.test.js", "const test = require('node:test');\nconst assert = require('node:assert');"),
+    ],
+)
+def test_a_new_test_may_use_its_runner_and_signals(path: str, text: str) -> None:
+    assert findings(path, None, text) == ()

@@ -20,12 +20,18 @@ _SNAPSHOT = re.compile(r".*\.(?:snap|ambr|approved\.\w+|golden|expected|stdout|s
 _ENDS_THE_RUN = re.compile(
     r"(?:os\.(?:_exit|abort|kill|killpg)|atexit\.|_exit|signal\.|sys\.(?:settrace|setprofile|modules)).*|.* at import"
 )
+# Tests of programs that use signals are no exception; one that ends the process or patches the runner is.
+_ENDS_ALL = re.compile(
+    r"(?:os\.abort|(?:.*\.)?_exit|atexit\.|sys\.(?:settrace|setprofile)|gc\.get_).*|(?:pytest|_pytest|unittest)\..*=.*|.* at import"
+    r"|.*\bprocess\.(?:exit|reallyExit|abort)\b.*|.*\bprocess\.exitCode\s*=.*",
+    re.DOTALL,
+)
 
 
 def findings(path: str, before: str | None, after: str | None) -> tuple[Finding, ...]:
-    """Return how a test file proves less than before; empty for a new file. `None` is a file that isn't there."""
+    """Return how a test file proves less than before; a new file can only end the run of all others. `None` is no file."""
     if before is None:
-        return ()
+        return _ending(path, after or "")
     if after is None:
         return (Finding(Kind.DELETED_FILE, path, "", "the file is gone"),)
     if before == after:
@@ -33,6 +39,11 @@ def findings(path: str, before: str | None, after: str | None) -> tuple[Finding,
     if len(after) > MAX_CHARACTERS:
         return (Finding(Kind.UNPARSABLE, path, "", f"more than {MAX_CHARACTERS} characters; split it"),)
     return tuple(dict.fromkeys(_compared(path, before, after)))
+
+
+def _ending(path: str, text: str) -> tuple[Finding, ...]:
+    ends = dict.fromkeys(found for found in _reaching(path, text) if _ENDS_ALL.fullmatch(found))
+    return tuple(Finding(Kind.REACHES_INTO_TESTS, path, "", shortened(found)) for found in ends)
 
 
 def suspicious(path: str, before: str | None, after: str) -> tuple[Finding, ...]:

@@ -12,8 +12,12 @@ from longwatch.migrate.weakening.python_model import UNREADABLE
 
 _RUNNERS = frozenset({"pytest", "_pytest", "unittest", "nose", "pluggy", "doctest", "xdist", "faulthandler"})
 _ENDING = re.compile(
-    r"os\.(?:_exit|abort|kill|killpg)|atexit\.\w+|signal\.(?:signal|alarm|raise_signal)|sys\.(?:settrace|setprofile)|_exit"
+    r"os\.(?:abort|kill|killpg)|atexit\.\w+|signal\.(?:signal|alarm|raise_signal)|sys\.(?:settrace|setprofile)|(?:.*\.)?_exit"
+    # Whoever looks at other code's objects and frames can change a report without naming the runner.
+    r"|gc\.get_(?:objects|referrers|referents)|sys\.(?:_getframe|_current_frames)"
 )
+_TOOLS = frozenset({"os", "sys", "builtins", "signal", "gc", "atexit", "ctypes", "posix", "_thread"})
+_WATCHED = re.compile(r"PYTEST_.*|.*(?:junit_?xml|/proc/self|/proc/\d|LONGWATCH_).*", re.DOTALL)
 _LEAVING = re.compile(r"(?:sys\.)?exit|quit|SystemExit")
 _PATCHED = re.compile(
     r"sys\.(?:modules|excepthook|exit|stdout|stderr|meta_path|path_hooks)\b|builtins\.|__builtins__|(?:pytest|_pytest|unittest)\."
@@ -26,11 +30,31 @@ _WORDS = re.compile(
 def python(text: str) -> Iterator[str]:
     """Yield the statements of a Python file that reach into the runner; nothing for a file that can't be read."""
     try:
-        tree = ast.parse(text)
+        tree = _Named().visit(ast.parse(text))
         yield from dict.fromkeys(found for node in ast.walk(tree) for found in _reaching(node))
         yield from _at_import(tree.body)
     except UNREADABLE:
         return
+
+
+class _Named(ast.NodeTransformer):
+    """Gives modules and functions their own names back: `from os import _exit as leave` is still `os._exit`."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+
+    def visit_Import(self, node: ast.Import) -> ast.Import:
+        self._names |= {alias.asname: alias.name for alias in node.names if alias.asname}
+        return node
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.ImportFrom:
+        if not node.level and node.module in _TOOLS:
+            self._names |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        name = self._names.get(node.id)
+        return node if name is None else ast.parse(name, mode="eval").body
 
 
 def _reaching(node: ast.AST) -> Iterator[str]:
@@ -49,8 +73,10 @@ def _reaching(node: ast.AST) -> Iterator[str]:
     elif isinstance(node, ast.Assign | ast.AugAssign | ast.Delete):
         targets = [node.target] if isinstance(node, ast.AugAssign) else node.targets
         yield from (ast.unparse(node) for target in targets if _PATCHED.match(ast.unparse(target)))
-    elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("PYTEST_"):
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _WATCHED.fullmatch(node.value):
         yield repr(node.value)
+    elif isinstance(node, ast.Attribute) and node.attr == "__dict__" and ast.unparse(node.value) in _TOOLS:
+        yield ast.unparse(node)
     elif isinstance(node, ast.FunctionDef) and node.name == "__eq__" and _is_true(node.body):
         yield "def __eq__ that is always true"
 
@@ -63,8 +89,13 @@ def _call(node: ast.Call) -> Iterator[str]:
         function in {"__import__", "importlib.import_module", "import_module"}
         and first.strip("'\"").partition(".")[0] in _RUNNERS
     )
+    # A name that is put together at run time hides what it is.
+    computed = [argument for argument in node.args if not isinstance(argument, ast.Constant)]
+    hidden = (
+        function in {"getattr", "vars"} and first in _TOOLS and (function == "vars" or len(computed) > 1)
+    ) or (function in {"__import__", "exec", "eval"} and bool(computed))
     modules = re.match(r"sys\.modules\.(?:pop|update|setdefault|__setitem__)", function)
-    if _ENDING.fullmatch(function) or patches or imports or modules:
+    if _ENDING.fullmatch(function) or patches or imports or modules or hidden:
         yield ast.unparse(node)
 
 
