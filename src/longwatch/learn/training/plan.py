@@ -1,0 +1,141 @@
+"""What is fixed before the first step, and the bounds of a recipe (L11)."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+
+from longwatch.kernel.digest import Digest, of_bytes
+from longwatch.kernel.errors import ConfigError
+from longwatch.learn import adapters
+from longwatch.learn.settings import Recipe
+from longwatch.learn.training.checkpoints import Place
+from longwatch.learn.training.order import (
+    MAX_EPOCHS,
+    MAX_STEPS,
+    effective_batch,
+    planned_steps,
+    rate_at,
+    rows_of_step,
+)
+from longwatch.learn.training.results import Setback
+from longwatch.learn.training.rows import Row, Tokens, encode
+
+LOWERED = 0.5
+"""What a setback does to the rate."""
+PROBED = 2
+"""So many rows make the probe: the shortest, because every checkpoint reads them."""
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """What to train, and where."""
+
+    rows: tuple[Row, ...]
+    recipe: Recipe
+    folder: Path
+    """Checkpoints, and at the end `adapter/`. One training each."""
+    base: Digest
+    """Of the base model: a checkpoint fits no other."""
+    start: Path | None = None
+    """The adapter to begin with; `None`: a new one."""
+    threads: int = 2
+    """Threads of the processor. Other sums come out with another number, so it is part of the binding."""
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that follows from the job."""
+
+    folder: Path
+    rows: tuple[Tokens, ...]
+    dropped: int
+    recipe: Recipe
+    batch: int
+    """Rows of one step."""
+    steps: int
+    probe: tuple[Tokens, ...]
+    run: Digest
+    """Of everything that the result depends on."""
+    guess: float
+    """The loss of a model that knows nothing: ln(size of the vocabulary)."""
+
+    def rows_of(self, step: int) -> tuple[Tokens, ...]:
+        """The rows of one step."""
+        chosen = rows_of_step(self.recipe.seed, step, len(self.rows), self.batch)
+        return tuple(self.rows[row] for row in chosen)
+
+    def rate_of(self, place: Place) -> float:
+        """The rate of the next step."""
+        return rate_at(place.step, self.steps, self.recipe.learning_rate) * LOWERED ** len(place.setbacks)
+
+    def bound_of(self, place: Place) -> float:
+        """The loss above which training diverges: as much worse than at the beginning as half of guessing blindly."""
+        return place.first_probe + self.guess / 2
+
+    def is_due(self, step: int) -> bool:
+        """True if the state before this step is saved."""
+        return step % self.recipe.checkpoint_steps == 0 or step == self.steps
+
+    def setback(self, step: int, place: Place, why: str) -> Setback:
+        """Write down that a step went wrong."""
+        return Setback(step=step, why=why, rate=self.rate_of(place))
+
+
+def make_plan(job: Job, model: torch.nn.Module, tokenizer: Any) -> Plan:
+    """Encode the rows, and fix everything that follows from them and the recipe.
+
+    Raises:
+        ConfigError: the recipe is out of its bounds, or the model has no chat template that fits.
+    """
+    check_recipe(job.recipe)
+    encoded = encode(tokenizer, job.rows, job.recipe.max_tokens)
+    config: Any = model.config
+    return Plan(
+        folder=job.folder,
+        rows=encoded.rows,
+        dropped=encoded.dropped,
+        recipe=job.recipe,
+        batch=effective_batch(job.recipe, len(encoded.rows)),
+        steps=planned_steps(job.recipe, len(encoded.rows)),
+        probe=tuple(sorted(encoded.rows, key=lambda row: len(row.ids))[:PROBED]),
+        run=_run_digest(job, model, encoded.rows),
+        guess=math.log(config.vocab_size),
+    )
+
+
+def check_recipe(recipe: Recipe) -> None:
+    """Return if the recipe is inside its bounds (L11).
+
+    Raises:
+        ConfigError: it is not; the message names the key.
+    """
+    wrong = [
+        f"[training] {key} = {value!r}: {mend}"
+        for key, value, fits, mend in (
+            ("rank", recipe.rank, recipe.rank in {8, 16}, "8 or 16"),
+            (
+                "learning_rate",
+                recipe.learning_rate,
+                1e-6 <= recipe.learning_rate <= 2e-4,
+                "from 1e-6 to 2e-4",
+            ),
+            ("epochs", recipe.epochs, 1 <= recipe.epochs <= MAX_EPOCHS, f"from 1 to {MAX_EPOCHS}"),
+            ("max_steps", recipe.max_steps, 1 <= recipe.max_steps <= MAX_STEPS, f"from 1 to {MAX_STEPS}"),
+            ("batch", recipe.batch, 1 <= recipe.batch <= 256, "from 1 to 256"),
+            ("max_tokens", recipe.max_tokens, 16 <= recipe.max_tokens <= 4096, "from 16 to 4096"),
+            ("checkpoint_steps", recipe.checkpoint_steps, recipe.checkpoint_steps >= 1, "1 or more"),
+        )
+        if not fits
+    ]
+    if wrong:
+        raise ConfigError("; ".join(wrong))
+
+
+def _run_digest(job: Job, model: torch.nn.Module, rows: Sequence[Tokens]) -> Digest:
+    """Bind everything that the result depends on."""
+    weight = next(model.parameters())
+    start = None if job.start is None else adapters.digest_of(job.start)
+    environment = (str(torch.__version__), weight.device.type, str(weight.dtype), job.threads)
+    return of_bytes(msgspec.json.encode((job.base, start, job.recipe, rows, environment)))

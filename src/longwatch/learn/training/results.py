@@ -1,0 +1,99 @@
+"""What training tells while it runs and at its end, as values. Imports no torch: the supervisor's side reads them."""
+
+import msgspec
+
+from longwatch.kernel.digest import Digest
+
+
+class Setback(msgspec.Struct, frozen=True, kw_only=True):
+    """A step that went wrong: nothing of it was saved, its rows are skipped, the rate is lowered after it."""
+
+    step: int
+    why: str
+    rate: float
+    """The rate that the step had."""
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True, tag="progress"):
+    """A step is done."""
+
+    step: int
+    """Steps done."""
+    steps: int
+    loss: float
+    """Nats per answer token, over the whole effective batch."""
+    tokens_per_s: float
+    eta_s: float
+
+
+class Slowed(msgspec.Struct, frozen=True, kw_only=True, tag="slowed"):
+    """A step took at least four times as long a token as the first ones: memory may spill."""
+
+    step: int
+    factor: float
+
+
+class Stalled(msgspec.Struct, frozen=True, kw_only=True, tag="stalled"):
+    """Nothing has moved for long. Told from another thread."""
+
+    silent_s: float
+
+
+class Halved(msgspec.Struct, frozen=True, kw_only=True, tag="halved"):
+    """Memory ran out; micro-batches hold at most so many tokens from here on."""
+
+    step: int
+    micro_tokens: int
+
+
+class RolledBack(msgspec.Struct, frozen=True, kw_only=True, tag="rolled-back"):
+    """A step went wrong, and training goes on from an earlier one."""
+
+    setback: Setback
+    to: int
+
+
+class Resumed(msgspec.Struct, frozen=True, kw_only=True, tag="resumed"):
+    """Training goes on from a checkpoint that has proved itself."""
+
+    step: int
+    lost_steps: int
+    """Steps that damaged checkpoints had and that are done again."""
+    quarantined: tuple[str, ...]
+    """What was wrong with each damaged checkpoint."""
+
+
+Report = Progress | Slowed | Stalled | Halved | RolledBack | Resumed
+
+
+class Trained(msgspec.Struct, frozen=True, kw_only=True, tag="trained"):
+    """The adapter is there, whole."""
+
+    steps: int
+    losses: tuple[float, ...]
+    """Of the steps that counted, in order."""
+    tokens: int
+    """Tokens that the model has read, padding left out."""
+    seconds: float
+    """Active time in steps, before and after every interruption."""
+    dropped: int
+    """Rows that were too long."""
+    setbacks: tuple[Setback, ...]
+    adapter: Digest
+    """Of the adapter's content, its address in the store."""
+
+
+class Paused(msgspec.Struct, frozen=True, tag="paused"):
+    """Asked to stop; the state after so many steps is saved."""
+
+    step: int
+
+
+class GaveUp(msgspec.Struct, frozen=True, kw_only=True, tag="gave-up"):
+    """It cannot be trained like this; no adapter was written."""
+
+    why: str
+    setbacks: tuple[Setback, ...] = ()
+
+
+Result = Trained | Paused | GaveUp
