@@ -22,6 +22,7 @@ from longwatch.learn.grading.wire import ClosedError, Frames, LateError, Patienc
 _SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _NOBODY = "65534"
 _INSIDE = "1000"
+_KILLED = 128 + signal.SIGKILL
 _POLITE_S = 0.1
 _KILL_AGAIN_S = 0.05
 _KILLS = 200
@@ -38,6 +39,8 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     cpu_s: float
     from_outside: bool
     """Its launcher was killed, and not by us."""
+    killed: bool
+    """It was killed by the kernel, or says so: the first process of a namespace can't be killed from inside."""
 
 
 class Cell:
@@ -52,7 +55,7 @@ class Cell:
             largest_bytes=bounds.frame_bytes,
             patience=patience,
         )
-        self._killed = False
+        self._ended_by_us = False
 
     def await_ready(self) -> None:
         """Wait until our own code runs inside. Until then every trouble is ours."""
@@ -88,7 +91,9 @@ class Cell:
             self._kill()
         _, status, used = os.wait4(self._process.pid, 0)
         return Ended(
-            cpu_s=used.ru_utime + used.ru_stime, from_outside=os.WIFSIGNALED(status) and not self._killed
+            cpu_s=used.ru_utime + used.ru_stime,
+            from_outside=os.WIFSIGNALED(status) and not self._ended_by_us,
+            killed=os.waitstatus_to_exitcode(status) == _KILLED and not self._ended_by_us,
         )
 
     def _kill(self) -> None:
@@ -96,9 +101,8 @@ class Cell:
         for _ in range(_KILLS):
             if self._gone(0.0):
                 return
-            inside = _children(self._process.pid)
-            for pid in inside or (self._process.pid,):
-                self._killed |= pid == self._process.pid
+            self._ended_by_us = True
+            for pid in _children(self._process.pid) or (self._process.pid,):
                 _kill_child(pid, self._process.pid)
             if self._gone(_KILL_AGAIN_S):
                 return

@@ -64,11 +64,11 @@ def run(
     except InfraError as error:
         verdict, why = Verdict.INFRA, str(error)
     cpu_s = max((end.cpu_s for end in attempt.ended), default=0.0)
-    if verdict is Verdict.FAIL:
-        trouble = _trouble(attempt.ended, out_of_memory=_out_of_memory_kills() != kills)
-        verdict, why = (Verdict.INFRA, trouble) if trouble else (verdict, why)
     if verdict is Verdict.FAIL and cpu_s >= bounds.cpu_s:
         why = f"it used its {bounds.cpu_s} s of CPU time ({why})"
+    elif verdict is Verdict.FAIL:
+        trouble = _trouble(attempt.ended, out_of_memory=_out_of_memory_kills() != kills)
+        verdict, why = (Verdict.INFRA, trouble) if trouble else (verdict, why)
     return Run(
         verdict=verdict,
         why=why[:_WHY_CHARACTERS],
@@ -81,7 +81,10 @@ def run(
 def _trouble(ended: list[Ended], *, out_of_memory: bool) -> str:
     if any(end.from_outside for end in ended):
         return "a sandbox was ended from outside"
-    return "the machine ran out of memory" if out_of_memory else ""
+    # The machine may have killed something else: only what died by KILL can be meant.
+    if out_of_memory and any(end.killed for end in ended):
+        return "the machine ran out of memory"
+    return ""
 
 
 def _out_of_memory_kills() -> int:
