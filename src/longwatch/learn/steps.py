@@ -22,6 +22,8 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     manifest: str
     """SHA-256 of the manifest, which binds the registries."""
+    nonce: str
+    """Random, of this experiment alone: what its receipts carry."""
     next_row: int
     train: int
     dev: int

@@ -1,0 +1,111 @@
+"""The accepted adapter takes the champion's place: verified into the store, with its lineage, and signed (L26, K31)."""
+
+import sys
+
+import msgspec
+
+from longwatch.kernel.attestation import (
+    CheckFacts,
+    DecisionFacts,
+    Descriptor,
+    DigestSet,
+    Result,
+    Summary,
+    TestResult,
+    artifact,
+    citation,
+)
+from longwatch.kernel.clock import now, stamp
+from longwatch.kernel.digest import digest, of_bytes
+from longwatch.kernel.line import Outcome
+from longwatch.kernel.program import Work
+from longwatch.kernel.receipt import ReceiptStore, sign_summary, sign_test_result
+from longwatch.kernel.signing import SigningKey
+from longwatch.kernel.store import Store
+from longwatch.learn import adapters, witness
+from longwatch.learn.acceptance import Pair
+from longwatch.learn.comparing import pairs_before
+from longwatch.learn.evidence import succeeded
+from longwatch.learn.place import Place
+from longwatch.learn.steps import BASE, Adopt, Adopted, LearnStep
+from longwatch.learn.tasks import Verdict
+
+LEVEL = "LONGWATCH_ACCEPTED"
+
+
+def perform(work: Work[LearnStep], step: Adopt, place: Place) -> Outcome:
+    """Copy the adapter into the store and leave the receipts of the decision. A repeat is harmless."""
+    with work.span("adopt", step.title):
+        receipt = _signed(step, place)
+        source = place.experiment(step.number) / "nominated" / step.challenger.adapter
+        lineage = adapters.Lineage(
+            base=of_bytes(place.settings.student.model.encode()),
+            data=step.window.manifest,
+            code=witness.code_digest(),
+            environment=f"python {sys.version.split()[0]}",
+            parent=None if step.champion == BASE else digest(step.champion),
+            decision=receipt,
+        )
+        stored = adapters.put(place.adapters, source, digest(step.challenger.adapter), lineage)
+    return succeeded(Adopted(adapter=stored.adapter, receipt=receipt))
+
+
+def _signed(step: Adopt, place: Place) -> str:
+    store, key = ReceiptStore(place.watch.receipts), SigningKey.load(place.watch.keys)
+    pairs = pairs_before(place, step.number)
+    subjects = _subjects(step, place)
+    cited = sign_test_result(store, key, subjects, _test_result(step, place, pairs))
+    summary = Summary(
+        time_verified=stamp(now().wall_s),
+        resource_uri=f"learn:{place.settings.student.model}",
+        policy=witness.policy(place.settings),
+        input_attestations=(citation(cited),),
+        verification_result=Result.PASSED,
+        verified_levels=(LEVEL,),
+        facts=DecisionFacts(attempt=_attempt(step), nonce=step.window.nonce, chain_head=_head(place)),
+    )
+    return sign_summary(store, key, subjects, summary)
+
+
+def _subjects(step: Adopt, place: Place) -> tuple[Descriptor, ...]:
+    source = place.experiment(step.number) / "nominated" / step.challenger.adapter
+    root = place.adapters.relative_to(place.watch.root) / step.challenger.adapter
+    return tuple(artifact(str(root / name), of_bytes(data)) for name, data in adapters.read(source).items())
+
+
+def _test_result(step: Adopt, place: Place, pairs: tuple[Pair, ...]) -> TestResult:
+    """The confirmation as a test result: the fresh tasks that the challenger's answers passed."""
+    passed = tuple(sorted({pair.task for pair in pairs if pair.challenger is Verdict.PASS}))
+    evidence = of_bytes(msgspec.json.encode(step.ruling))
+    at = stamp(now().wall_s)
+    return TestResult(
+        result=Result.PASSED,
+        configuration=(
+            witness.policy(place.settings),
+            Descriptor(name="window", digest=DigestSet(sha256=digest(step.window.manifest))),
+            Descriptor(name="ruling", digest=DigestSet(sha256=evidence)),
+        ),
+        passed_tests=passed,
+        failed_tests=(),
+        facts=CheckFacts(
+            attempt=_attempt(step),
+            nonce=step.window.nonce,
+            check="confirmation",
+            argv=("longwatch", "confirmation", f"experiment {step.number}"),
+            exit_code=0,
+            started_at=at,
+            ended_at=at,
+        ),
+    )
+
+
+def _attempt(step: Adopt) -> str:
+    return f"experiment-{step.number}"
+
+
+def _head(place: Place) -> str:
+    store = Store.read(place.watch.database)
+    try:
+        return store.snapshot().head.hex()
+    finally:
+        store.close()

@@ -1,0 +1,149 @@
+"""Champion and challenger on the same tasks under one binding: blocks of fresh problems, and the sealed set."""
+
+from collections.abc import Sequence
+
+from longwatch.kernel.line import Outcome, Stopped
+from longwatch.kernel.program import Work
+from longwatch.learn.acceptance import (
+    FlipRate,
+    Pair,
+    Ruling,
+    anchor,
+    confirm,
+    guards,
+    is_void,
+    lost,
+    outcomes,
+    rule,
+)
+from longwatch.learn.evidence import succeeded
+from longwatch.learn.examining import Exam, Examinee, examine
+from longwatch.learn.place import Place
+from longwatch.learn.stages import StoppedError, staged
+from longwatch.learn.steps import Anchor, Anchored, Confirm, Confirmed, LearnStep
+from longwatch.learn.student.answers import Sampling
+from longwatch.learn.tasks import Split, Task, Verdict
+from longwatch.learn.windows import tasks_of
+
+
+def confirmation(work: Work[LearnStep], step: Confirm, place: Place) -> Outcome:
+    """Grade one block of fresh problems, fold it into the evidence, and rule."""
+    try:
+        return succeeded(_block(work, step, place))
+    except StoppedError:
+        return Stopped("The evidence so far is kept.")
+
+
+def _block(work: Work[LearnStep], step: Confirm, place: Place) -> Confirmed:
+    fresh = tasks_of(place.windows, step.window.number, Split.CONFIRM, step.window.manifest)
+    tasks, last = _of_block(fresh, step.block, place.settings.acceptance.block)
+    label = f"block {step.block}"
+    champion = _exam(work, place, step, step.champion, tasks, f"champion, {label}")
+    challenger = _exam(work, place, step, step.challenger.adapter, tasks, f"challenger, {label}")
+    pairs = pairs_of(tasks, champion, challenger)
+    name = f"{step.window.number:06d}-{step.block:04d}.json"
+    earlier = pairs_before(place, step.number, name)
+    void = is_void(pairs)
+    if not void:
+        pairs = staged(place.experiment(step.number) / "pairs" / name, tuple[Pair, ...], lambda: pairs)
+    ruling = _rule(place, step, earlier, () if void else pairs, _flips(work, place, step, fresh))
+    return Confirmed(
+        ruling=ruling,
+        champion_passed=champion.passed,
+        challenger_passed=challenger.passed,
+        problems=len(outcomes(pairs)),
+        void=void,
+        last_block=last,
+    )
+
+
+def _rule(
+    place: Place, step: Confirm, earlier: tuple[Pair, ...], block: tuple[Pair, ...], flips: FlipRate
+) -> Ruling:
+    settings = place.settings.acceptance
+    seen = frozenset(pair.problem for pair in earlier)
+    state = confirm(step.confirmation, outcomes(block), seen)
+    every = (*earlier, *block)
+    found = guards(every, margin_pooled=settings.margin_pooled, margin_slice=settings.margin_slice)
+    return rule(state, found, lost(every, flips))
+
+
+def _of_block(fresh: tuple[Task, ...], block: int, size: int) -> tuple[tuple[Task, ...], bool]:
+    """Return the tasks of one block of problems, in the pre-committed order, and whether it is the last."""
+    problems = list(dict.fromkeys(task.problem for task in fresh))
+    wanted = set(problems[block * size : (block + 1) * size])
+    return tuple(task for task in fresh if task.problem in wanted), (block + 1) * size >= len(problems)
+
+
+def pairs_before(place: Place, number: int, name: str = "~") -> tuple[Pair, ...]:
+    """Return the pairs of an experiment's blocks before the one called `name`, also of earlier windows."""
+    folder = place.experiment(number) / "pairs"
+    names = sorted(path.name for path in folder.glob("*.json")) if folder.is_dir() else []
+    blocks = (staged(folder / one, tuple[Pair, ...], tuple) for one in names if one < name)
+    return tuple(pair for block in blocks for pair in block)
+
+
+def _flips(work: Work[LearnStep], place: Place, step: Confirm, fresh: tuple[Task, ...]) -> FlipRate:
+    """The A/A run: the champion answers the first block again in other company, once per experiment (L15)."""
+    tasks, _ = _of_block(fresh, 0, place.settings.acceptance.block)
+
+    def make() -> FlipRate:
+        first = _exam(work, place, step, step.champion, tasks, "A/A, first")
+        again = _exam(work, place, step, step.champion, tasks, "A/A, second", halved=True)
+        passed = {one.answer.task for one in first.graded if one.passed}
+        flipped = sum(one.answer.task in passed and not one.passed for one in again.graded)
+        return FlipRate(flipped=flipped, repeated=len(passed))
+
+    return staged(place.experiment(step.number) / "flips.json", FlipRate, make)
+
+
+def comparison(work: Work[LearnStep], step: Anchor, place: Place) -> Outcome:
+    """Compare the would-be champion with base and with the best ever on the sealed set."""
+    tasks = tasks_of(place.windows, step.window.number, Split.SEALED, step.window.manifest)
+    margin = place.settings.acceptance.margin_pooled
+    try:
+        mine = _exam(work, place, step, step.candidate, tasks, "challenger, sealed")
+        theirs = [
+            (rival, _exam(work, place, step, rival, tasks, f"{rival[:12]}, sealed")) for rival in step.rivals
+        ]
+    except StoppedError:
+        return Stopped("It begins again at the next run.")
+    found = tuple(anchor(rival[:12], pairs_of(tasks, exam, mine), margin=margin) for rival, exam in theirs)
+    return succeeded(Anchored(comparisons=found, passed=mine.passed, total=len(mine.graded)))
+
+
+def pairs_of(tasks: Sequence[Task], champion: Exam, challenger: Exam) -> tuple[Pair, ...]:
+    """Put the two verdicts on each task side by side, in the order of the tasks."""
+    before = {one.answer.task: one.grade.verdict for one in champion.graded}
+    after = {one.answer.task: one.grade.verdict for one in challenger.graded}
+    return tuple(
+        Pair(
+            task=task.id,
+            problem=task.problem,
+            language=task.language.value,
+            family=task.family,
+            champion=before.get(task.id, Verdict.INFRA),
+            challenger=after.get(task.id, Verdict.INFRA),
+        )
+        for task in tasks
+    )
+
+
+def _exam(  # noqa: PLR0917 - who, what and where
+    work: Work[LearnStep],
+    place: Place,
+    step: Confirm | Anchor,
+    name: str,
+    tasks: Sequence[Task],
+    label: str,
+    *,
+    halved: bool = False,
+) -> Exam:
+    student = place.settings.student
+    who = Examinee(
+        name=name,
+        adapter=place.adapter(name, step.number),
+        sampling=Sampling(max_new_tokens=student.max_new_tokens, max_prompt_tokens=student.max_prompt_tokens),
+        batch=max(1, student.batch // 2) if halved else student.batch,
+    )
+    return examine(work, place, who, tasks, label)

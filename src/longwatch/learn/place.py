@@ -1,0 +1,47 @@
+"""Where the parts of a learn watch lie. Paths only."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from longwatch.kernel.watch import Watch
+from longwatch.learn.settings import LearnSettings
+from longwatch.learn.steps import BASE
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A learn watch's folders."""
+
+    watch: Watch
+    settings: LearnSettings
+
+    @property
+    def windows(self) -> Path:
+        """Return the folder of prepared windows of the curriculum."""
+        return self.watch.hidden / "windows"
+
+    @property
+    def experiments(self) -> Path:
+        """Return the folder with one folder per experiment: collected answers, checkpoints, grades."""
+        return self.watch.hidden / "experiments"
+
+    @property
+    def adapters(self) -> Path:
+        """Return the store of accepted adapters."""
+        return self.watch.hidden / "adapters"
+
+    @property
+    def grades(self) -> Path:
+        """Return what answers were graded, by everything that they depend on: equal work is never done twice."""
+        return self.watch.hidden / "grades"
+
+    def experiment(self, number: int) -> Path:
+        """Return one experiment's folder."""
+        return self.experiments / str(number)
+
+    def adapter(self, adapter: str, number: int) -> Path | None:
+        """Return where an adapter lies: in the store, or still in the experiment that trained it; `None` for base."""
+        if adapter == BASE:
+            return None
+        stored = self.adapters / adapter
+        return stored if stored.is_dir() else self.experiment(number) / "nominated" / adapter

@@ -1,0 +1,38 @@
+"""The program of a learn watch's steps: `python -I -m longwatch.learn.program FOLDER`."""
+
+import os
+import sys
+from pathlib import Path
+
+from longwatch.kernel.line import Outcome
+from longwatch.kernel.program import Work, main
+from longwatch.kernel.redact import Redactor
+from longwatch.kernel.watch import Watch
+from longwatch.learn import adopting, auditing, comparing, experiment, preparing, settings
+from longwatch.learn.place import Place
+from longwatch.learn.steps import Adopt, Anchor, Audit, Confirm, LearnStep, Prepare, Train
+
+
+def perform(work: Work[LearnStep]) -> Outcome:
+    """Perform one step in the watch that its folder belongs to."""
+    watch = Watch(work.folder.parents[2])
+    place = Place(watch, settings.load(watch.root))
+    named = place.settings.observe.secrets
+    work.redactor = Redactor(tuple(os.environ[name] for name in named if os.environ.get(name)))
+    match work.step:
+        case Prepare():
+            return preparing.perform(work, work.step, place)
+        case Train():
+            return experiment.perform(work, work.step, place)
+        case Confirm():
+            return comparing.confirmation(work, work.step, place)
+        case Anchor():
+            return comparing.comparison(work, work.step, place)
+        case Adopt():
+            return adopting.perform(work, work.step, place)
+        case Audit():
+            return auditing.perform(work, work.step, place)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[-1]), LearnStep, perform))

@@ -1,0 +1,37 @@
+"""Stages of a long program: each leaves a file when it is done, so that a program that died goes on after it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from longwatch.kernel import files
+from longwatch.kernel.errors import IntegrityError
+
+MAX_BYTES = 1024**3
+
+T = TypeVar("T")
+
+
+class StoppedError(Exception):
+    """A pause or stop reached the program; finished stages stay finished."""
+
+
+def staged(path: Path, kind: type[T], make: Callable[[], T]) -> T:
+    """Return what an earlier run left at `path`, or make it and leave it there, atomically.
+
+    Raises:
+        IntegrityError: what stands there is not what this program writes.
+    """
+    try:
+        return msgspec.json.decode(files.read_bounded(path, MAX_BYTES), type=kind)
+    except FileNotFoundError:
+        made = make()
+        files.make_folder(path.parent)
+        files.replace(path, msgspec.json.encode(made))
+        return made
+    except msgspec.MsgspecError as error:
+        raise IntegrityError(
+            f"{path} is damaged ({error}): remove it, and that stage is done again"
+        ) from error
