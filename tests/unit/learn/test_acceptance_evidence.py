@@ -96,6 +96,19 @@ def test_decisions(values, alpha, decision):
 
 
 @pytest.mark.guarantee("L17")
+@pytest.mark.parametrize(("off", "accepted"), [(1e-9, True), (-1e-9, False)])
+def test_the_thresholds_are_met_to_the_last_digits(off, accepted):
+    wealth = sum((1 + stake) ** 10 for stake in STAKES) / 4
+    state = confirm(Confirmation(alpha=(1 + off) / wealth), differences((1.0,) * 10))
+    assert (state.decision is Decision.ACCEPT) == accepted
+    base = sum((1 + stake) ** 7 for stake in STAKES) / 4
+    slope = sum((1 + stake) ** 7 * stake for stake in STAKES) / 4
+    last = (10 - base) / slope + off  # the eighth loss that brings the evidence of harm to 10
+    state = confirm(Confirmation(alpha=0.05), differences((*(-1.0,) * 7, -last)))
+    assert (state.decision is Decision.HARM) == accepted
+
+
+@pytest.mark.guarantee("L17")
 def test_the_maximum_is_a_setting():
     assert (
         confirm(Confirmation(alpha=0.05, max_problems=40), differences((0.1,) * 40)).decision
