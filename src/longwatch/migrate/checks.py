@@ -14,13 +14,14 @@ from longwatch.kernel.process import run, tail
 from longwatch.kernel.program import Work
 from longwatch.migrate import census
 from longwatch.migrate.bench import Bench
-from longwatch.migrate.census import DisagreementError, Tests
+from longwatch.migrate.census import DisagreementError, Outcome, Tests
 from longwatch.migrate.place import INSIDE
 from longwatch.migrate.settings import Census, Check, MigrateSettings
 from longwatch.migrate.steps import MigrateStep
 
 _LOG_BYTES = 256 * 1024**2
 _REPORT_BYTES = 64 * 1024**2
+_NAMED = 20
 
 
 class CheckRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,7 +115,8 @@ def _judged(check: Check, record: ProcessRecord) -> CheckRun:
     except (DisagreementError, PathError) as error:
         # What only looks like a report matters where a report is asked for.
         reason = str(error) if check.kind == "test" or check.census is not Census.AUTO else ""
-    reason = _exit_reason(record) or reason or _empty_reason(check, tests)
+    exit_reason = _exit_reason(record)
+    reason = f"{_failing(tests)}{exit_reason}" if exit_reason else reason or _empty_reason(check, tests)
     return CheckRun(
         name=check.name,
         kind=check.kind,
@@ -148,6 +150,16 @@ def _exit_reason(record: ProcessRecord) -> str:
         return ""
     how = f"signal {record.signal}" if record.exit_code is None else f"exit code {record.exit_code}"
     return f"{how}. Its last lines:\n{tail(Path(record.log), 20)}"
+
+
+def _failing(tests: Tests | None) -> str:
+    """Name what failed: the last lines of a long report may name something else."""
+    outcomes = tests.outcomes.items() if tests is not None else ()
+    names = sorted(name for name, ended in outcomes if ended in {Outcome.FAILED, Outcome.ERROR})
+    if not names:
+        return ""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"failing tests: {', '.join(names[:_NAMED])}{more}; "
 
 
 def _empty_reason(check: Check, tests: Tests | None) -> str:

@@ -17,6 +17,7 @@ from longwatch.migrate.census import (
     count,
     environment,
     instrumented,
+    leaves_junit,
     resolved,
 )
 from longwatch.migrate.settings import Census
@@ -299,11 +300,37 @@ def test_xml_that_is_no_junit_is_not_counted() -> None:
 
 @pytest.mark.guarantee("M23")
 @pytest.mark.parametrize(
-    "printed", ["===== 1 failed in 0.01s =====", "===== 5 passed in 0.01s =====", "no tests ran in 0.01s"]
+    "printed",
+    [
+        "",
+        "all is well",
+        "===== 1 failed in 0.01s =====",
+        "===== 5 passed in 0.01s =====",
+        "no tests ran in 0.01s",
+    ],
 )
 def test_a_junit_file_that_the_printed_summary_contradicts_is_refused(printed: str) -> None:
     with pytest.raises(DisagreementError):
         count(Census.PYTEST, printed, b"<testsuite tests='1'><testcase name='a'/></testsuite>")
+
+
+@pytest.mark.guarantee("M23")
+@pytest.mark.parametrize(
+    ("kind", "argv", "left"),
+    [
+        (Census.AUTO, ("pytest", "-q"), True),
+        (Census.PYTEST, ("python3", "-m", "pytest"), True),
+        (Census.AUTO, ("make", "test"), False),
+        (Census.PYTEST, ("make", "test"), False),
+        (Census.AUTO, ("node", "--test"), False),
+        (Census.UNITTEST, ("python3", "run_tests.py"), False),
+        (Census.UNITTEST, ("pytest",), False),
+    ],
+)
+def test_only_a_pytest_that_was_asked_for_it_leaves_a_junit_file(
+    kind: Census, argv: tuple[str, ...], left: bool
+) -> None:
+    assert leaves_junit(kind, argv) is left
 
 
 # The real programs.
@@ -396,6 +423,7 @@ def test_the_real_node_leaves_ids_for_every_test(tmp_path: Path) -> None:
                 "pytest",
                 "-q",
                 "-rap",
+                "--verbosity=0",
                 "-p",
                 "no:cacheprovider",
                 "-o",

@@ -19,7 +19,13 @@ from longwatch.migrate.census import (
     tap,
     unittest_report,
 )
-from longwatch.migrate.census.instrument import JUNIT_NAME, environment, instrumented, resolved
+from longwatch.migrate.census.instrument import (
+    JUNIT_NAME,
+    environment,
+    instrumented,
+    leaves_junit,
+    resolved,
+)
 from longwatch.migrate.census.tests import Counts, DisagreementError, Outcome, Tests
 from longwatch.migrate.settings import Census
 
@@ -34,6 +40,7 @@ __all__ = [
     "count",
     "environment",
     "instrumented",
+    "leaves_junit",
     "resolved",
 ]
 
@@ -67,15 +74,21 @@ def count(kind: Census, printed: str, document: bytes | None = None) -> Tests | 
     """
     lines = [line[:_MAX_LINE].rstrip("\r") for line in _ANSI.sub("", printed).split("\n")]
     if document is not None and kind is not Census.NONE:
-        return _from_junit(document, lines)
+        return _from_junit(kind, document, lines)
     if kind is Census.AUTO:
         return _merged([tests for parser in _AUTO if (tests := parser(lines)) is not None])
     return next((tests for parser in _PARSERS[kind] if (tests := parser(lines)) is not None), None)
 
 
-def _from_junit(document: bytes, lines: Sequence[str]) -> Tests | None:
+def _from_junit(kind: Census, document: bytes, lines: Sequence[str]) -> Tests | None:
     tests = junit.parse(document)
-    if tests is not None and not junit.agrees(tests, pytest_report.summaries(lines)):
+    summaries = pytest_report.summaries(lines)
+    if kind is Census.PYTEST and not summaries:
+        raise DisagreementError(
+            "there is a JUnit file, and pytest printed no summary: its run did not end by itself; let no test and no code "
+            "under test end the process"
+        )
+    if tests is not None and not junit.agrees(tests, summaries):
         raise DisagreementError(
             f"the JUnit file ({tests.counts}) and the printed summary contradict each other; run pytest once a check, "
             "and let no test print what looks like its report"

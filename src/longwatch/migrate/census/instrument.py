@@ -8,7 +8,8 @@ import msgspec
 from longwatch.migrate.settings import Census
 
 JUNIT_NAME = "junit.xml"
-_PYTEST_ARGUMENTS = ("-rap", "-p", "no:cacheprovider", "-o", "junit_family=xunit1")
+# Without `--verbosity` a `-qq` would leave out the summary that the JUnit file is held against.
+_PYTEST_ARGUMENTS = ("-rap", "--verbosity=0", "-p", "no:cacheprovider", "-o", "junit_family=xunit1")
 
 
 class _Added(msgspec.Struct, frozen=True):
@@ -36,6 +37,12 @@ def resolved(kind: Census, argv: tuple[str, ...]) -> Census:
     """Return whose report to expect: what `kind` says, and for `auto` what the command line shows."""
     found = _recognised(argv)
     return found.runner if kind is Census.AUTO and found is not None else kind
+
+
+def leaves_junit(kind: Census, argv: tuple[str, ...]) -> bool:
+    """Return whether the instrumented command writes a JUnit file. Where it does not, one that lies there is a lie."""
+    found = _recognised(argv)
+    return found is not None and found.runner is Census.PYTEST and kind in {Census.AUTO, Census.PYTEST}
 
 
 def environment(kind: Census, argv: tuple[str, ...]) -> Mapping[str, str]:
