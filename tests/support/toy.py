@@ -91,6 +91,9 @@ class ToyLine:
         told = (*state.outcomes, f"{name}:{word}")
         return msgspec.structs.replace(state, done=done, outcomes=told), (Note(f"toy.{word}", name),)
 
+    def resume(self, state: ToyState) -> ToyState:
+        return state
+
     def accept(self, state: ToyState, *, refresh: bool) -> ToyState:
         return msgspec.structs.replace(state, accepted=state.accepted + 1)
 

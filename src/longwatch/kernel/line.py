@@ -165,6 +165,9 @@ class Line(Protocol, Generic[S, T]):
     def apply(self, state: S, step: T, outcome: Outcome, now: Instant) -> tuple[S, tuple[Note, ...]]:
         """Pure: the state after an outcome, and what to write in the log about it."""
 
+    def resume(self, state: S) -> S:
+        """Pure: the state after `resume`: whatever the line waits for by itself is over (specification K13)."""
+
     def accept(self, state: S, *, refresh: bool) -> S:
         """Pure: the state after a person looked and said `resume --accept`.
 

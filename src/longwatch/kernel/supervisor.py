@@ -181,7 +181,8 @@ class Supervisor(Generic[S, T]):
             moved = lifecycle.move(
                 self._life, control.event_of(request, self._life.phase), f"{request.verb} requested"
             )
-            state = self._line.accept(self._state, refresh=request.refresh) if request.accept else self._state
+            state = self._line.resume(self._state) if request.verb is Verb.RESUME else self._state
+            state = self._line.accept(state, refresh=request.refresh) if request.accept else state
         except RefusedError as error:
             self._refuse(seq, str(error), said)
             return

@@ -69,6 +69,10 @@ class LearnLine:
         counted = msgspec.structs.replace(state, serial=state.serial + 1)
         return after(self._settings, counted, step, outcome, now)
 
+    def resume(self, state: LearnState) -> LearnState:
+        """It never waits by itself."""
+        return state
+
     def accept(self, state: LearnState, *, refresh: bool) -> LearnState:  # noqa: ARG002 - the protocol's signature
         """A person looked: the experiment goes on where it stands."""
         return state

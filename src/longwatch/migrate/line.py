@@ -68,6 +68,13 @@ class MigrateLine:
         counted = msgspec.structs.replace(state, serial=state.serial + 1)
         return after(self._settings, counted, step, outcome, now)
 
+    def resume(self, state: MigrateState) -> MigrateState:
+        """Return the state after a person's `resume`: no job waits for its retry delay any more."""
+        jobs = {
+            name: msgspec.structs.replace(job, lost=0, not_before=None) for name, job in state.jobs.items()
+        }
+        return msgspec.structs.replace(state, jobs=jobs)
+
     def accept(self, state: MigrateState, *, refresh: bool) -> MigrateState:
         """Return the state after a person looked: blocked jobs may try again, and HEAD is adopted if they say so."""
         if refresh and any(job.status in IN_HAND for job in state.jobs.values()):
