@@ -196,9 +196,7 @@ def read_progress(watch: Watch, step_id: str) -> Progress | None:
 
 def lost(member: Member[T]) -> Lost:
     """Say that a step died without a report, with the last lines it printed."""
-    why = (
-        f"it ran past its limit of {member.wall_s:.0f} s" if member.overdue else "it was killed from outside"
-    )
+    why = f"it ran past its limit of {member.wall_s:.0f} s" if member.overdue else "it crashed or was killed"
     printed = f" Its last lines:\n{member.log_tail}" if member.log_tail else ""
     return Lost(f"{member.step.title} ended without a report: {why}.{printed}")
 
