@@ -1,7 +1,6 @@
 """Pause, resume, stop and signals, in every phase of a real migrate watch, with and without a living supervisor."""
 
 import json
-import os
 import signal
 import subprocess
 from pathlib import Path
@@ -262,9 +261,9 @@ def test_a_second_supervisor_is_refused_by_name(tmp_path: Path) -> None:
 def open_inodes(pid: int) -> set[int]:
     folder = Path(f"/proc/{pid}/fd")
     found = set()
-    for name in os.listdir(folder) if folder.is_dir() else ():
+    for descriptor in folder.iterdir() if folder.is_dir() else ():
         try:
-            found.add((folder / name).stat().st_ino)
+            found.add(descriptor.stat().st_ino)
         except OSError:
             continue
     return found

@@ -28,13 +28,51 @@ from tests.support.repositories import git
 PROGRAM = (sys.executable, "-m", "longwatch.cli.main")
 PROJECT = Path(__file__).parents[2]
 QUICK = {"first_s": 0.2, "max_s": 0.5}
-RUN_TESTS = """import sys
+RUN_TESTS = """import os
+import sys
+import time
 import unittest
 
+while os.path.exists("FLAGS/check"):
+    time.sleep(0.05)
 suite = unittest.defaultTestLoader.discover("tests", top_level_dir=".")
 result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(suite)
 sys.exit(0 if result.wasSuccessful() else 1)
 """
+WORKER = """import json
+import os
+import re
+import signal
+import sys
+import time
+
+job = re.search(r"Bring (\\w+)", sys.stdin.read())[1]
+if os.path.exists("FLAGS/deaf"):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("at work", flush=True)
+while os.path.exists("FLAGS/worker"):
+    time.sleep(0.05)
+changed = {
+    f"shop/{job}.py": "VALUE = 1\\n",
+    f"tests/test_{job}.py": f'''import unittest
+
+
+class {job.title()}Test(unittest.TestCase):
+    def test_{job}(self):
+        from shop.{job} import VALUE
+
+        self.assertEqual(VALUE, 1)
+''',
+}
+for path, text in changed.items():
+    with open(path, "w") as file:
+        file.write(text)
+answer = {"nonce": os.environ["LONGWATCH_NONCE"], "status": "done", "summary": f"Brought {job}.",
+          "changed": sorted(changed), "reason": ""}
+with open(os.environ["LONGWATCH_RESULT"], "w") as file:
+    json.dump(answer, file)
+"""
+"""Works as the recordings do, but can be held, and made deaf to TERM, while a flag is up."""
 OLD_TEST = """import unittest
 
 
@@ -51,6 +89,8 @@ class Shop:
 
     root: Path
     attempts: Path
+    flags: Path
+    """What lies here holds what runs: `worker`, `check`, `commit`."""
     variables: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -126,14 +166,20 @@ class Shop:
         folder = self.attempts / job / str(number)
         folder.mkdir(parents=True, exist_ok=True)
         text = change(job, value) if patch is None else patch
-        if text:
-            (folder / "change.patch").write_text(text)
+        patched = folder / "change.patch"
+        patched.write_text(text) if text else patched.unlink(missing_ok=True)
         (folder / "attempt.toml").write_text(tomlkit.dumps({"claim": "done", **behaviour}))
 
     def job(self, job: str, *, head: Mapping[str, object] | None = None, **behaviour: object) -> None:
         """A card and the recorded attempt that does it."""
         self.card(job, **(head or {}))
         self.record(job, **behaviour)
+
+    def raise_flag(self, name: str) -> None:
+        (self.flags / name).touch()
+
+    def lower_flag(self, name: str) -> None:
+        (self.flags / name).unlink()
 
     # -- looking
 
@@ -273,28 +319,30 @@ def new_file(path: str, lines: Sequence[str]) -> str:
     )
 
 
-def repository(root: Path) -> Path:
+def repository(root: Path, flags: Path) -> Path:
     repositories.new_repository(root)
     repositories.write(root, "shop/__init__.py", "")
     repositories.write(root, "tests/__init__.py", "")
     repositories.write(root, "tests/test_old.py", OLD_TEST)
-    repositories.write(root, "run_tests.py", RUN_TESTS)
+    repositories.write(root, "run_tests.py", RUN_TESTS.replace("FLAGS", str(flags)))
     repositories.write(root, ".gitignore", "__pycache__/\n")
     repositories.commit_all(root, "The shop as it was")
+    holding = f'#!/bin/sh\nwhile test -e "{flags}/commit"; do sleep 0.05; done\n'
+    repositories.write(root / ".git", "hooks/pre-commit", holding, 0o755)
     return root
 
 
 def open_shop(
     folder: Path, jobs: Sequence[str] = (), *, worker: str = "", adapter: str = "", **behaviour: object
 ) -> Shop:
-    """Make a repository a watch with these jobs. `worker` is a Python script that works instead of the recordings."""
-    shop = Shop(repository(folder / "shop"), folder / "attempts")
-    shop.attempts.mkdir()
+    """Make a repository a watch with these jobs, done by the recordings, or by a `worker`: a script in Python."""
+    for name in ("attempts", "flags"):
+        (folder / name).mkdir()
+    shop = Shop(repository(folder / "shop", folder / "flags"), folder / "attempts", folder / "flags")
+    words = ("--worker", "replay", "--argv", str(shop.attempts))
     if worker:
-        script = repositories.write(folder, "worker.py", worker)
+        script = repositories.write(folder, "worker.py", worker.replace("FLAGS", str(shop.flags)))
         words = ("--worker", "command", "--argv", "python3", "--argv", str(script))
-    else:
-        words = ("--worker", "replay", "--argv", str(shop.attempts))
     made = shop.call("init", "migrate", *(("--worker", adapter) if adapter else words))
     assert made.returncode == 0, made
     document = tomlkit.parse(shop.watch.config.read_text())
@@ -306,7 +354,7 @@ def open_shop(
     )
     document["checks"] = checks
     shop.watch.config.write_text(tomlkit.dumps(document))
-    shop.configure(backoff=QUICK, worker={"retry_delay_s": 0.2})
+    shop.configure(backoff=QUICK, worker={"retry_delay_s": 0.2}, sandbox={"expose": [str(shop.flags)]})
     for job in jobs:
         shop.job(job, **behaviour)
     return shop
