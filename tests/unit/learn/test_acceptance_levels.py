@@ -98,6 +98,13 @@ def test_an_acceptance_counts_only_once_it_is_known():
 
 
 @pytest.mark.guarantee("L19")
+def test_acceptances_that_become_known_at_once_do_not_lift_a_level_above_q():
+    state = Lord(q=0.75, w0=0.75, begun=4, known=(4, 4, 4, 4))
+    assert state.alpha == 0.75
+    assert lived(Lord(), [True] * 200)[1].alpha < 0.10
+
+
+@pytest.mark.guarantee("L19")
 def test_the_lifetime_rule():
     levels, after = lived(Lifetime(), [False, True, False])
     assert levels == pytest.approx([0.05 * 6 / pi**2 / k**2 for k in (1, 2, 3)])

@@ -29,8 +29,8 @@ class Lord(msgspec.Struct, frozen=True, kw_only=True, tag="lord"):
     """LORD++ (Ramdas, Yang, Wainwright and Jordan 2017), in its asynchronous form (Zrnic, Ramdas and Jordan 2021).
 
     alpha_k = w0 gamma(k) + (q - w0) gamma(k - t_1) + q (gamma(k - t_2) + gamma(k - t_3) + ...), where t_j is the
-    number of confirmations that had begun when the j-th acceptance became known. While each confirmation ends
-    before the next begins, that is LORD++ itself.
+    number of confirmations that had begun when the j-th acceptance became known; at most q. While each confirmation
+    ends before the next begins, that is LORD++ itself.
     """
 
     q: float = 0.10
@@ -55,8 +55,11 @@ class Lord(msgspec.Struct, frozen=True, kw_only=True, tag="lord"):
 
     @property
     def alpha(self) -> float:
-        """The level of the next confirmation, in (0, q)."""
-        return fsum(wealth * gamma(self.begun + 1 - since) for since, wealth in self._sources())
+        """The level of the next confirmation, at most q.
+
+        One by one the levels stay within q by themselves; several acceptances that become known at once would not.
+        """
+        return min(self.q, fsum(wealth * gamma(self.begun + 1 - since) for since, wealth in self._sources()))
 
     @property
     def remaining(self) -> float:
