@@ -89,14 +89,25 @@ def _old_tests_fail(evidence: Evidence, card: Card) -> Iterator[str]:
     if evidence.old_tests is None or Allowance.CHANGE_TESTS in card.allow:
         return
     for name, run in evidence.old_tests.items():
-        before = evidence.baseline.get(name)
-        if before is not None and before.tests is not None and run.tests is not None:
-            changes = compare(before.tests, run.tests)
-            broken = (*changes.newly_failing, *changes.deleted)
-            if broken:
-                yield f"{name}: tests in the form they had before the change fail on the changed code: {_listed(broken)}"
-        elif not run.passed and (before is None or before.passed):
-            yield f"{name}: the tests in the form they had before the change fail on the changed code: {run.reason}"
+        broken = _broken(evidence.baseline.get(name), run)
+        if broken:
+            yield f"{name}: tests in the form they had before the change fail on the changed code: {broken}"
+
+
+def _broken(before: CheckRun | None, run: CheckRun) -> str:
+    """Say what is worse than before: by test where their ids are known, else by the whole check or by number."""
+    tests = None if before is None else before.tests
+    if tests is None or run.tests is None:
+        return "" if run.passed or (before is not None and not before.passed) else run.reason
+    if tests.outcomes and run.tests.outcomes:
+        changes = compare(tests, run.tests)
+        return _listed((*changes.newly_failing, *changes.deleted))
+    more = _bad_count(run.tests) - _bad_count(tests)
+    return f"{more} more fail: {run.reason}" if more > 0 else ""
+
+
+def _bad_count(tests: Tests) -> int:
+    return tests.counts.failed + tests.counts.errors
 
 
 def _tests_that_cannot_fail(evidence: Evidence) -> Iterator[str]:

@@ -102,11 +102,12 @@ def _observe(court: Court) -> Evidence:
     if not all(run.passed for run in on_candidate.values()):
         return Evidence(candidate=on_candidate, baseline={})
     unchanged = candidate.commit == candidate.baseline
+    testing = tuple(c for c in court.checks if c.kind == "test" or on_candidate[c.name].tests is not None)
     return Evidence(
         candidate=on_candidate,
         baseline=on_candidate if unchanged else _baseline(court),
-        old_tests=_old_tests(court, touched),
-        new_tests=_new_tests(court, touched),
+        old_tests=_old_tests(court, testing, touched),
+        new_tests=_new_tests(court, testing, touched),
         findings=tuple(_findings(court, changes, touched)),
         fails_before=frozenset(check.name for check in court.checks if check.fails_before),
         unchanged=unchanged,
@@ -152,23 +153,33 @@ def _baseline(court: Court) -> Runs:
         raise IntegrityError(f"{kept} is damaged ({error}): remove it, and the checks run again.") from error
 
 
-def _old_tests(court: Court, touched: tuple[Change, ...]) -> Runs | None:
+def _old_tests(court: Court, checks: tuple[Check, ...], touched: tuple[Change, ...]) -> Runs | None:
     """Run the old tests on the new code, if any old test file was changed or removed."""
     old = tuple(change.path for change in touched if change.kind != "A")
-    return _mixed(court, court.candidate.commit, court.candidate.baseline, old, "old-tests") if old else None
+    if not old:
+        return None
+    return _mixed(court, checks, (court.candidate.commit, court.candidate.baseline), old, "old-tests")
 
 
-def _new_tests(court: Court, touched: tuple[Change, ...]) -> Runs | None:
+def _new_tests(court: Court, checks: tuple[Check, ...], touched: tuple[Change, ...]) -> Runs | None:
     """Run the new tests on the old code, if any test file was changed or added."""
     new = tuple(change.path for change in touched if change.kind != "D")
-    return _mixed(court, court.candidate.baseline, court.candidate.commit, new, "new-tests") if new else None
+    if not new:
+        return None
+    return _mixed(court, checks, (court.candidate.baseline, court.candidate.commit), new, "new-tests")
 
 
-def _mixed(court: Court, base: str, donor: str, paths: tuple[str, ...], name: str) -> Runs:
+def _mixed(
+    court: Court,
+    checks: tuple[Check, ...],
+    base_and_donor: tuple[str, str],
+    paths: tuple[str, ...],
+    name: str,
+) -> Runs:
     ref = f"{OVERLAYS}{court.candidate.attempt}.{name}"
-    commit = overlay(court.git, base, donor, paths, ref)
+    commit = overlay(court.git, *base_and_donor, paths, ref)
     try:
-        return _run(court, commit, name, tuple(check for check in court.checks if check.kind == "test"))
+        return _run(court, commit, name, checks)
     finally:
         court.git.delete_ref(ref)
 
