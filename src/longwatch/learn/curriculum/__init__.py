@@ -1,0 +1,1 @@
+"""The generated curriculum: families of programming problems, endless and deterministic by seed (L1)."""

@@ -1,0 +1,144 @@
+"""MBXP: MBPP's problems in Python and JavaScript. An id that is for evaluation there is so here too."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from longwatch.kernel import digest
+from longwatch.kernel.digest import Digest
+from longwatch.learn import splits
+from longwatch.learn.sources import asking, mbpp, pinned
+from longwatch.learn.sources.pinned import Pinned
+from longwatch.learn.sources.source import LeftOut, Row
+from longwatch.learn.tasks import Case, Cases, Json, Language, Program, Task
+
+FILES: Mapping[Language, Pinned] = {
+    Language.PYTHON: pinned.MBXP_PYTHON,
+    Language.JAVASCRIPT: pinned.MBXP_JAVASCRIPT,
+}
+_LEVEL = 2
+_TOLERANCE = 1e-9
+_HEAD = {
+    Language.PYTHON: re.compile(r"^def (\w+ *\(.*\)) *:", re.MULTILINE),
+    Language.JAVASCRIPT: re.compile(r"^function (\w+\(.*\)) \{", re.MULTILINE),
+}
+_VALUE = re.compile(r"^var (\w+) = (.*);$", re.MULTILINE)
+_CALL = re.compile(r"^var x(\d+) = \w+\((.*)\);$", re.MULTILINE)
+
+
+class _Record(msgspec.Struct, frozen=True):
+    task_id: str
+    prompt: str
+    entry_point: str
+    test: str
+    description: str
+    canonical_solution: str | None = None
+
+
+class Mbxp:
+    """MBXP as a curriculum: row `i` is id `i` + 1 in each of the languages."""
+
+    name = "mbxp"
+    revision = pinned.MBXP_PYTHON.revision
+    length = 974
+    provenance = mbpp.PROVENANCE
+
+    def __init__(self, folder: Path, languages: tuple[Language, ...]) -> None:
+        """Read copies below `folder`, one for each language.
+
+        Raises:
+            NotReadyError, IntegrityError: as `pinned.read`.
+        """
+        self.digest: Digest = digest.of_bytes(":".join(FILES[one].sha256 for one in languages).encode())
+        self._records = {language: _records(language, folder) for language in languages}
+
+    def rows(self, start: int, end: int) -> Iterator[Row]:
+        """The rows from `start` up to, not including, `end`."""
+        for number in range(start, min(end, self.length)):
+            yield self._row(number)
+
+    def _row(self, row: int) -> Row:
+        found = [
+            _task(language, row + 1, records[row + 1])
+            for language, records in self._records.items()
+            if row + 1 in records
+        ]
+        return Row(
+            number=row,
+            tasks=tuple(one for one in found if isinstance(one, Task)),
+            left_out=tuple(one for one in found if isinstance(one, LeftOut)),
+        )
+
+
+def _records(language: Language, folder: Path) -> dict[int, _Record]:
+    records = msgspec.json.Decoder(_Record).decode_lines(pinned.read(FILES[language], folder))
+    return {int(record.task_id.rpartition("/")[2]): record for record in records}
+
+
+def _task(language: Language, number: int, record: _Record) -> Task | LeftOut:
+    origin = mbpp.origin(number)
+    name = f"{origin}.mbxp.{language}"
+    if not mbpp.may_teach(number):
+        return LeftOut(name, mbpp.HELD_BACK)
+    if not record.canonical_solution:
+        return LeftOut(name, "no reference")
+    tests = _tests(language, record.test)
+    head = _HEAD[language].findall(record.prompt)
+    if not head:
+        return LeftOut(name, "its head cannot be read")
+    if tests is None:
+        return LeftOut(name, "its tests are not plain data")
+    return Task(
+        id=name,
+        problem=origin,
+        repository=origin,
+        family="mbxp",
+        language=language,
+        level=_LEVEL,
+        split=splits.side_of(origin),
+        prompt=asking.ask(language, head[-1], mbpp.sentence(record.description), _examples(record.prompt)),
+        entry_point=record.entry_point,
+        tests=tests,
+        reference=record.prompt + record.canonical_solution,
+    )
+
+
+def _tests(language: Language, test: str) -> Cases | Program | None:
+    return Program(code=test) if language is Language.PYTHON else _cases(test)
+
+
+def _cases(test: str) -> Cases | None:
+    """The calls of a JavaScript test as plain data (it wants a library that compares); `None` if they are not that."""
+    values = dict(_VALUE.findall(test))
+    calls = _CALL.findall(test)
+    try:
+        cases = tuple(
+            Case(tuple(_literal(values[name]) for name in _names(arguments)), _literal(values[f"v{number}"]))
+            for number, arguments in calls
+        )
+    except (KeyError, json.JSONDecodeError):
+        return None
+    return Cases(cases=cases, tolerance=_TOLERANCE) if cases else None
+
+
+def _names(arguments: str) -> list[str]:
+    return [name.strip() for name in arguments.split(",") if name.strip()]
+
+
+def _literal(text: str) -> Json:
+    value: Any = json.loads(text)
+    return value
+
+
+def _examples(prompt: str) -> tuple[str, ...]:
+    """The first example of the comment."""
+    lines = [line.strip().removeprefix("*").strip() for line in prompt.splitlines()]
+    for call, result in pairwise(lines):
+        if call.startswith((">>> ", "> ")):
+            return (f"`{call.lstrip('> ')}` returns `{result}`",)
+    return ()
