@@ -19,10 +19,12 @@ _PYTHON = (".py", ".pyi", ".pyw")
 _SNAPSHOT = re.compile(r".*\.(?:snap|ambr|approved\.\w+|golden|expected|stdout|stderr)")
 _ENDS_THE_RUN = re.compile(
     r"(?:os\.(?:_exit|abort|kill|killpg)|atexit\.|_exit|signal\.|sys\.(?:settrace|setprofile|modules)).*|.* at import"
+    r"|def (?:pytest_\w+|load_tests)|pytest_plugins.*"
 )
 # Tests of programs that use signals are no exception; one that ends the process or patches the runner is.
 _ENDS_ALL = re.compile(
     r"(?:os\.abort|(?:.*\.)?_exit|atexit\.|sys\.(?:settrace|setprofile)|gc\.get_).*|(?:pytest|_pytest|unittest)\..*=.*|.* at import"
+    r"|def (?:pytest_\w+|load_tests)|pytest_plugins.*"
     r"|.*\bprocess\.(?:exit|reallyExit|abort)\b.*|.*\bprocess\.exitCode\s*=.*",
     re.DOTALL,
 )

@@ -16,6 +16,8 @@ _ENDING = re.compile(
     # Whoever looks at other code's objects and frames can change a report without naming the runner.
     r"|gc\.get_(?:objects|referrers|referents)|sys\.(?:_getframe|_current_frames)"
 )
+# What runners call by its name, wherever they meet it: such a function decides which tests run and how they ended.
+_HOOK = re.compile(r"pytest_\w+|load_tests")
 _TOOLS = frozenset({"os", "sys", "builtins", "signal", "gc", "atexit", "ctypes", "posix", "_thread"})
 _WATCHED = re.compile(r"PYTEST_.*|.*(?:junit_?xml|/proc/self|/proc/\d|LONGWATCH_).*", re.DOTALL)
 _LEAVING = re.compile(r"(?:sys\.)?exit|quit|SystemExit")
@@ -48,7 +50,7 @@ class _Named(ast.NodeTransformer):
         return node
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.ImportFrom:
-        if not node.level and node.module in _TOOLS:
+        if not node.level and node.module and node.module.partition(".")[0] in _TOOLS | _RUNNERS:
             self._names |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
         return node
 
@@ -73,12 +75,20 @@ def _reaching(node: ast.AST) -> Iterator[str]:
     elif isinstance(node, ast.Assign | ast.AugAssign | ast.Delete):
         targets = [node.target] if isinstance(node, ast.AugAssign) else node.targets
         yield from (ast.unparse(node) for target in targets if _PATCHED.match(ast.unparse(target)))
+        yield from (ast.unparse(node) for target in targets if ast.unparse(target) == "pytest_plugins")
     elif isinstance(node, ast.Constant) and isinstance(node.value, str) and _WATCHED.fullmatch(node.value):
         yield repr(node.value)
     elif isinstance(node, ast.Attribute) and node.attr == "__dict__" and ast.unparse(node.value) in _TOOLS:
         yield ast.unparse(node)
-    elif isinstance(node, ast.FunctionDef) and node.name == "__eq__" and _is_true(node.body):
+    elif isinstance(node, ast.FunctionDef):
+        yield from _definition(node)
+
+
+def _definition(node: ast.FunctionDef) -> Iterator[str]:
+    if node.name == "__eq__" and _is_true(node.body):
         yield "def __eq__ that is always true"
+    if _HOOK.fullmatch(node.name):
+        yield f"def {node.name}"
 
 
 def _call(node: ast.Call) -> Iterator[str]:
