@@ -181,7 +181,8 @@ def _run(work: Work[MigrateStep], desk: Desk, launch: Launch) -> tuple[ProcessRe
     worker = desk.settings.worker
     plan = desk.bench.plan(
         desk.clone,
-        environment={},
+        # What a worker's own test runs would leave beside the sources is none of its work.
+        environment={"PYTHONDONTWRITEBYTECODE": "1"},
         readonly=(*launch.readonly, *_protected_mounts(desk)),
         writable=launch.writable,
         network=worker.network or launch.network,

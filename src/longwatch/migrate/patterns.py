@@ -88,6 +88,10 @@ PROTECTED = (
         "noxfile.py",
         "pytest.ini",
         ".pytest.ini",
+        "pytest.toml",
+        ".pytest.toml",
+        "tox.toml",
+        "unittest.cfg",
         "conftest.py",
     ),
     *(
@@ -100,6 +104,8 @@ PROTECTED = (
         "pyrightconfig.json",
         ".pylintrc",
     ),
+    # What Python loads in the place of the source beside it, or because it lies on its path.
+    *("*.pyc", "__pycache__", "*.dist-info", "*.egg-info", ".venv", "venv"),
     *("sitecustomize.py", "usercustomize.py", "*.pth", "requirements*.txt", "constraints*.txt", "Pipfile"),
     *(
         "*.lock",
@@ -110,7 +116,17 @@ PROTECTED = (
         "go.sum",
         "gradle.lockfile",
     ),
-    *("package.json", "pnpm-workspace.yaml", ".pnpmfile.cjs", ".npmrc", ".yarnrc", ".yarnrc.yml", ".yarn/**"),
+    *(
+        "package.json",
+        "pnpm-workspace.yaml",
+        ".pnpmfile.cjs",
+        ".pnp.*",
+        "node_modules",
+        ".npmrc",
+        ".yarnrc",
+        ".yarnrc.yml",
+        ".yarn/**",
+    ),
     *("bunfig.toml", "deno.json", "deno.jsonc", ".nvmrc", ".node-version", ".tool-versions", "mise.toml"),
     *("jest.config.*", "jest.setup.*", "vitest.config.*", "vitest.workspace.*", "vite.config.*", ".mocharc*"),
     *(
@@ -177,13 +193,18 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 class Patterns:
     """A set of globs. A malformed one is a `ConfigError` that names it."""
 
-    def __init__(self, patterns: tuple[str, ...]) -> None:
-        self._patterns = patterns
+    def __init__(self, patterns: tuple[str, ...], paths: frozenset[str] = frozenset()) -> None:
+        """`paths` are matched as they are: a set of many is quick where as many patterns are not."""
+        self._patterns, self._paths = patterns, paths
         self._match = _compiled(patterns)
 
     def matches(self, path: str) -> bool:
         """True if a pattern matches the path or a folder that it lies in. Exact in case and in Unicode form."""
-        return self._match.fullmatch(path) is not None
+        return path in self._paths or self._match.fullmatch(path) is not None
+
+    def with_paths(self, paths: frozenset[str]) -> "Patterns":
+        """Return these patterns with further paths."""
+        return Patterns(self._patterns, self._paths | paths)
 
     def __repr__(self) -> str:
         return f"Patterns({self._patterns!r})"
