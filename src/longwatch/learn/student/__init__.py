@@ -1,0 +1,1 @@
+"""The student: a base causal language model that is fetched, converted, loaded, and asked for answers."""
