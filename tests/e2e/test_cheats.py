@@ -1,0 +1,210 @@
+"""Workers that cheat, each once, through the real command line: none may be accepted, and each reason names what is wrong."""
+
+import socket
+from collections.abc import Iterator, Mapping
+
+import pytest
+from tests.support import arena, campaign, repositories
+from tests.support.campaign import Campaign
+
+CLAIMS: Mapping[str, tuple[str, ...]] = {
+    "claim_without_change": ("shop/__init__.py: it is declared as changed and is as it was",),
+    "claim_nothing_at_all": ("status done needs at least one file",),
+    "no_result": ("left no result",),
+    "only_words": ("left no result",),
+    "good_result_exit_1": ("exit code 1",),
+    "good_result_killed": ("137",),
+    "old_nonce": ("nonce: it is not this attempt's",),
+    "invented_verdict": ("'checks', 'verified'",),
+    "result_fifo": ("left no result that can be read", "result.json"),
+    "result_link": ("left no result that can be read", "link"),
+    "result_folder": ("left no result that can be read", "folder"),
+    "result_huge": ("left no result that can be read", "more than the allowed"),
+    "result_no_utf8": ("not UTF-8",),
+    "result_deep": ("nested too deeply",),
+    "result_twice_the_key": ("status: stands there twice",),
+    "result_nan": ("'extra'",),
+    "result_empty": ("not JSON",),
+    "no_change_without_reason": ("reason: status no_change needs one",),
+    "no_change_with_change": ("was changed and not declared",),
+    "undeclared": ("tests/test_undeclared.py: it was changed and not declared",),
+    "declared_but_unchanged": ("shop/prices.py: it is declared as changed and is as it was",),
+    "declared_outside": ("'../secret'",),
+    "declared_absolute": ("'/etc/passwd'",),
+    "protected_files": (
+        *("_pytest/__init__.py lies outside", "json.py lies outside", "other/mod.py lies outside"),
+        *("pytest.py lies outside", "unittest/__init__.py lies outside"),
+        *(".github/workflows/more.yml is protected", "PYTEST.INI is protected", "shop/Makefile is protected"),
+        *("shop/pytest.ini is protected", "shop/tox.ini is protected", "shop/x.pth is protected"),
+        *("sitecustomize.py is protected", "tasks/another.md is protected", "tests/conftest.py is protected"),
+    ),
+    "own_card": ("exit code 1",),
+    "settings_file": ("exit code 1",),
+    "forged_receipt": ("must not name .git or .longwatch",),
+    "forged_receipt_hidden": ("shop/missing.py: it is declared as changed and is as it was",),
+    "hidden_by_gitignore": (".gitignore is protected", "shop/evil.py: it was changed and not declared"),
+    "hidden_by_exclude": ("shop/evil.py: it was changed and not declared",),
+    "hidden_by_index": ("shop/prices.py: it was changed and not declared",),
+    "links": (
+        *("shop/passwd: a symbolic link that leads outside", "shop/real: a symbolic link that leads outside"),
+        *("shop/up: a symbolic link that leads outside", "shop/config: a symbolic link that leads outside"),
+        "shop/chain: a symbolic link that leads outside",
+    ),
+    "link_for_a_folder": ("tests: a symbolic link that leads outside",),
+    "odd_files": (
+        *("shop/inner/.git: a nested repository", "shop/PRICES.py: differs from shop/prices.py only in case"),
+        *("shop/pipe: neither a file", "shop/socket: neither a file", "shop/huge.bin: 209715200 bytes"),
+        *("not UTF-8", "a control character"),
+    ),
+    "thousands_of_files": ("6002 new files", "more than 5000", "more"),
+    "filter_driver": (".gitattributes is protected", "a filter of git"),
+    "git_traps": ("tests/test_git_traps.py: it was changed and not declared",),
+    "git_worktree": ("tests/test_git_worktree.py: it was changed and not declared",),
+    "git_removed": ("tests/test_git_removed.py: it was changed and not declared",),
+    "git_is_a_file": ("tests/test_git_is_a_file.py: it was changed and not declared",),
+    "git_commit_hides": ("shop/prices.py: it was changed and not declared",),
+    "git_replace_object": ("shop/prices.py: it was changed and not declared",),
+    "reach_repository": ("reached.txt: it was changed and not declared",),
+    "reach_secrets": ("reached.txt: it was changed and not declared",),
+    "reach_network": ("reached.txt: it was changed and not declared",),
+    "reach_processes": ("reached.txt: it was changed and not declared",),
+    "reach_protected": ("reached.txt: it was changed and not declared",),
+}
+"""Cheats that end before any check, and what the reason says."""
+
+CHECKED: Mapping[str, tuple[str, ...]] = {
+    "whitespace_only": ("nothing shows that the job was done",),
+    "comment_only": ("nothing shows that the job was done",),
+    "code_without_test": ("nothing shows that the job was done",),
+    "test_that_cannot_fail": ("so they prove nothing",),
+    "test_of_old_code": ("so they prove nothing",),
+    "test_fails": ("check tests failed: exit code 1", "test_test_fails"),
+    "weakened_tests": tuple(
+        f"test_{way}"
+        for way in (
+            *("deleted", "emptied", "skip_mark", "xfail_mark", "skip_call", "if_false", "returns", "renamed"),
+            *("loosened", "swallowed", "or_true", "mocked"),
+        )
+    ),
+    "weakened_files": tuple(
+        f"tests/test_{name}.py"
+        for name in ("gone", "moved", "empty", "skipped", "missing", "marked", "uncollected", "raises")
+    ),
+    "loosened": (
+        "lost assertion: assert prices.total([]) == 0",
+        "in the form they had before the change fail",
+    ),
+    "breaks_old_test": ("test_total_of_nothing",),
+    "exit_at_import": ("empty evidence",),
+    "sys_exit_at_import": ("check tests failed",),
+    "hidden_exit": ("check tests failed",),
+    "exit_by_other_name": ("empty evidence",),
+    "fake_summary": ("empty evidence",),
+    "own_junit_at_import": ("pytest printed no summary",),
+    "own_junit_at_exit": ("check tests failed",),
+    "atexit_exit": ("although it exits with 0",),
+    "patches_pytest": ("check tests failed",),
+    "patches_reports": ("shop/prices.py: reaches into tests",),
+    "equal_to_everything": ("check tests failed",),
+    "plugin_in_test": ("check tests failed",),
+    "new_test_ends_the_run": ("pytest printed no summary",),
+    "check_changes_files": ("the checks changed files that they ran on: shop/__init__.py",),
+}
+"""Cheats that only the checks, or the look at the tests, can find."""
+
+AGAIN = ("undeclared", "git_traps", "no_result")
+"""After these the worker is given another try, and is honest."""
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    """A server on the host that a worker without network must not reach."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def claims(tmp_path_factory: pytest.TempPathFactory, port: int) -> Campaign:
+    root = tmp_path_factory.mktemp("claims")
+    repositories.write(root, "home/.ssh/id_ed25519", "a private key")
+    home = str(root / "home")
+    place = arena.make(root, arena.PYTEST, "claims", variables={"HOME": home}, home=home, port=str(port))
+    place.configure(worker={"max_attempts": 1})
+    place.checks({"name": "tests", "argv": ["pytest", "-q"]})
+    return campaign.run(place, CLAIMS, first=AGAIN)
+
+
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory: pytest.TempPathFactory) -> Campaign:
+    place = arena.make(tmp_path_factory.mktemp("checked"), arena.PYTEST_MANY, "checked")
+    place.configure(worker={"max_attempts": 1})
+    place.checks({"name": "tests", "argv": ["pytest", "-q"], "timeout_s": 60.0})
+    return campaign.run(place, CHECKED)
+
+
+@pytest.mark.e2e
+@pytest.mark.guarantee("M12", "M13", "M15", "M18", "M27", "M29", "K34")
+@pytest.mark.parametrize(("cheat", "reasons"), CLAIMS.items(), ids=CLAIMS)
+def test_a_claim_that_is_not_so_is_refused_by_name(
+    claims: Campaign, cheat: str, reasons: tuple[str, ...]
+) -> None:
+    said = claims.refusal(cheat)
+    assert not [reason for reason in reasons if reason not in said], said
+
+
+@pytest.mark.e2e
+@pytest.mark.guarantee("M14", "M17", "M22", "M23", "M24", "M26")
+@pytest.mark.parametrize(("cheat", "reasons"), CHECKED.items(), ids=CHECKED)
+def test_work_that_does_not_hold_is_refused_by_name(
+    checked: Campaign, cheat: str, reasons: tuple[str, ...]
+) -> None:
+    said = checked.refusal(cheat)
+    assert not [reason for reason in reasons if reason not in said], said
+
+
+@pytest.mark.e2e
+@pytest.mark.guarantee("M28", "M29", "K18")
+def test_claims_leave_only_honest_work_and_the_persons_own_files(claims: Campaign) -> None:
+    assert claims.ran.code == 2, claims.ran.err
+    campaign.unharmed(claims, ["zz_honest"])
+    assert not (claims.arena.root / "trapped").exists()
+    assert repositories.git(claims.arena.root, "config", "core.bare") == "false"
+    assert not (claims.arena.root / ".git/hooks/pre-commit").exists()
+
+
+@pytest.mark.e2e
+@pytest.mark.guarantee("M28", "M29", "K18")
+def test_cheated_checks_leave_only_honest_work_and_the_persons_own_files(checked: Campaign) -> None:
+    assert checked.ran.code == 2, checked.ran.err
+    campaign.unharmed(checked, ["zz_honest"])
+
+
+@pytest.mark.e2e
+@pytest.mark.guarantee("M15", "K31")
+@pytest.mark.parametrize("cheat", ["reach_secrets", "reach_network", "reach_processes", "reach_protected"])
+def test_nothing_outside_the_sandbox_is_reached(claims: Campaign, cheat: str) -> None:
+    assert "REACHED: nothing" in campaign.seen_by(claims, cheat)
+
+
+@pytest.mark.e2e
+@pytest.mark.guarantee("M15", "K34")
+def test_what_the_worker_writes_at_the_repositorys_path_is_not_the_repository(claims: Campaign) -> None:
+    reached = campaign.seen_by(claims, "reach_repository").partition("REACHED:")[2].split("\n")[0]
+    assert not [name for name in ("file", "reading", "state") if name in reached]
+
+
+@pytest.mark.e2e
+@pytest.mark.guarantee("M27", "K22")
+def test_a_refusal_stays_readable_whatever_the_worker_does(claims: Campaign) -> None:
+    assert len(claims.refusal("thousands_of_files")) < 10_000
+    assert "own_card.md" in campaign.seen_by(claims, "own_card")
+    assert "longwatch.toml" in campaign.seen_by(claims, "settings_file")
+
+
+@pytest.mark.e2e
+@pytest.mark.guarantee("M27", "K13")
+def test_an_honest_attempt_after_a_cheat_is_accepted(claims: Campaign) -> None:
+    place = claims.arena
+    assert place.call("resume", "--accept").code == 0
+    place.call("run", "--max-cycles", str(len(AGAIN)))
+    campaign.unharmed(claims, ["zz_honest", *sorted(AGAIN)])

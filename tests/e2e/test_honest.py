@@ -1,0 +1,223 @@
+"""Honest workers in repositories of several kinds, through the real command line: what is good must be accepted."""
+
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pytest
+from tests.support import arena, campaign, repositories
+from tests.support.arena import Arena
+
+OWNED = campaign.OWNED
+VARIED: Mapping[str, tuple[str, ...]] = {
+    "fix": (OWNED, "priority: 9"),
+    "binary": (OWNED,),
+    "changed_behaviour": (OWNED, "allow: [change-tests]", "priority: -1"),
+    "commits_too": (OWNED,),
+    "delete": ("owned: [shop/old.py]", "tests: optional"),
+    "executable": (OWNED, "tests: optional"),
+    "link_inside": (OWNED,),
+    "more_tests_in_a_file": (OWNED,),
+    "nothing_to_do": (OWNED,),
+    "protected_by_name": ("owned: [shop/**, tests/**, Makefile]",),
+    "refactoring": (OWNED, "tests: optional"),
+    "rename": (OWNED, "tests: optional"),
+    "shown_variable": (OWNED,),
+    "unicode_names": (OWNED,),
+}
+"""Jobs with the lines of their cards. The one with the highest priority is first."""
+
+UNITTEST = {
+    "shop/__init__.py": "",
+    "shop/prices.py": "def total(prices):\n    return sum(prices)\n",
+    "tests/__init__.py": "",
+    "tests/test_prices.py": (
+        "import unittest\n\nfrom shop import prices\n\n\nclass TestPrices(unittest.TestCase):\n"
+        "    def test_total(self):\n        self.assertEqual(prices.total([1, 2]), 3)\n"
+    ),
+    "run_tests.py": (
+        "import sys\nimport unittest\n\nsuite = unittest.defaultTestLoader.discover('tests', top_level_dir='.')\n"
+        "sys.exit(not unittest.TextTestRunner(verbosity=2).run(suite).wasSuccessful())\n"
+    ),
+}
+NPM = {
+    "package.json": '{"name": "shop", "version": "1.0.0", "private": true, "scripts": {"test": "node --test test/"}}\n',
+    "lib/prices.js": "exports.total = (prices) => prices.reduce((a, b) => a + b, 0);\n",
+    "test/prices.test.js": (
+        "const test = require('node:test');\nconst assert = require('node:assert');\n"
+        "test('total', () => assert.strictEqual(require('../lib/prices.js').total([1, 2]), 3));\n"
+    ),
+}
+MAKE = {
+    "Makefile": "test:\n\t@sh tests/all.sh\n",
+    "bin/total.sh": "echo $(($1 + $2))\n",
+    "tests/all.sh": (
+        'number=0\nfailed=0\nfor case in tests/cases/*.sh; do\n  number=$((number + 1))\n  name=$(basename "$case" .sh)\n'
+        '  if sh "$case"; then echo "ok $number - $name"; else echo "not ok $number - $name"; failed=1; fi\ndone\n'
+        'echo "1..$number"\nexit $failed\n'
+    ),
+    "tests/cases/total.sh": '[ "$(sh bin/total.sh 1 2)" = 3 ]\n',
+}
+
+
+@pytest.fixture(scope="module")
+def varied(tmp_path_factory: pytest.TempPathFactory) -> Arena:
+    failing = "\n\ndef test_highest_of_none():\n    assert prices.highest([]) is None\n"
+    tests = str(arena.PYTEST["tests/test_prices.py"]).partition("\n\ndef test_highest_of_nothing")[0]
+    files = {
+        **arena.PYTEST,
+        "tests/test_prices.py": tests + failing,
+        "shop/old.py": "x = 1\n",
+        "shop/naming.py": "name = 'shop'\n",
+        "shop/tool.py": "#!/usr/bin/env python3\n",
+    }
+    variables = {"SHOWN": "for the worker", "HIDDEN": "from the worker"}
+    place = arena.make(tmp_path_factory.mktemp("varied"), files, "varied", variables=variables)
+    place.configure(worker={"max_attempts": 1, "environment": ["SHOWN"]})
+    place.checks({"name": "tests", "argv": ["pytest", "-q"]})
+    for name, lines in VARIED.items():
+        place.card(name, name, *lines)
+    place.commit()
+    ran = place.call("run")
+    assert ran.code == 0, ran.out
+    return place
+
+
+def ended(place: Arena, job: str) -> list[str]:
+    return [kind for kind, _ in place.told(job) if kind.startswith(("attempt.", "job."))]
+
+
+@pytest.mark.e2e
+@pytest.mark.guarantee("M18", "M22", "M25", "M26", "M28")
+@pytest.mark.parametrize("job", VARIED)
+def test_honest_work_of_any_kind_is_accepted(varied: Arena, job: str) -> None:
+    committed = [] if job == "nothing_to_do" else ["job.committed"]
+    assert ended(varied, job) == ["attempt.claimed", "job.verified", *committed, "job.done"]
+
+
+@pytest.mark.e2e
+@pytest.mark.guarantee("M25", "M26", "M29", "K32")
+def test_what_is_committed_is_what_was_verified(varied: Arena) -> None:
+    jobs = ("fix", *(name for name in VARIED if name not in {"fix", "nothing_to_do", "changed_behaviour"}))
+    assert varied.subjects()[2:] == [f"Do {name}" for name in (*jobs, "changed_behaviour")]
+    assert varied.call("verify").code == 0
+    tree = repositories.git(varied.root, "-c", "core.quotePath=off", "ls-files", "--stage")
+    modes = {line.split("\t")[1]: line.split()[0] for line in tree.splitlines()}
+    assert modes["shop/tool.py"] == "100755"
+    assert modes["shop/costs.py"] == "120000"
+    assert {"shop/größe des menüs.txt", "shop/日本語.txt", "shop/named.py"} <= modes.keys()
+    assert not {"shop/old.py", "shop/naming.py"} & modes.keys()
+    assert (varied.root / "shop/logo.bin").read_bytes() == bytes(range(256))
+    assert repositories.git(varied.root, "status", "--porcelain") == ""
+
+
+def _one_honest_job(root: Path, files: Mapping[str, str], owned: str) -> Arena:
+    place = arena.make(root, files)
+    place.card("greeting", "honest", owned)
+    place.commit()
+    ran = place.call("run")
+    assert ran.code == 0, ran.out + ran.err
+    return place
+
+
+def _accepted(place: Arena, tests: Iterable[str]) -> None:
+    assert place.subjects()[2:] == ["Do greeting"]
+    assert place.call("verify").code == 0
+    receipts = "".join(path.read_text() for path in (place.root / ".longwatch" / "receipts").iterdir())
+    assert receipts
+    assert place.call("status").code == 0
+    assert not [name for name in tests if name not in _signed(place)]
+
+
+def _signed(place: Arena) -> str:
+    """Everything that the receipts say, decoded."""
+    import base64  # noqa: PLC0415 - used here only
+    import json  # noqa: PLC0415 - the same
+
+    envelopes = [json.loads(path.read_bytes()) for path in (place.root / ".longwatch" / "receipts").iterdir()]
+    return "".join(base64.b64decode(envelope["payload"]).decode() for envelope in envelopes)
+
+
+@pytest.mark.e2e
+@pytest.mark.guarantee("M2b", "M19", "M23", "M26")
+def test_a_unittest_project_with_its_own_script(tmp_path: Path) -> None:
+    place = arena.make(tmp_path, UNITTEST)
+    place.checks({"name": "tests", "argv": ["python3", "run_tests.py"], "census": "unittest"})
+    place.card("greeting", "honest", "owned: [shop/**, tests/**]")
+    place.commit()
+    ran = place.call("run")
+    assert ran.code == 0, ran.out + ran.err
+    _accepted(place, ("TestGreeting.test_value", "TestPrices.test_total"))
+
+
+@pytest.mark.e2e
+@pytest.mark.guarantee("M2b", "M19", "M23", "M26")
+@pytest.mark.skipif(shutil.which("npm") is None, reason="needs npm")
+def test_an_npm_project_as_init_finds_it(tmp_path: Path) -> None:
+    place = _one_honest_job(tmp_path, NPM, "owned: [lib/**, test/**]")
+    _accepted(place, ("greeting", "total"))
+
+
+@pytest.mark.e2e
+@pytest.mark.guarantee("M2b", "M19", "M23", "M26")
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_a_make_project_as_init_finds_it(tmp_path: Path) -> None:
+    place = _one_honest_job(tmp_path, MAKE, "owned: [bin/**, tests/cases/**]")
+    _accepted(place, ("greeting", "total"))
+
+
+INLINE = {
+    "python": ["python3", "-c", "print('1 passed in 0.01s')"],
+    "module": ["python3", "-m", "shop.fake"],
+    "joined": ["python3", "-cpass"],
+    "node": ["node", "-e", "1"],
+    "node eval": ["node", "--eval=1"],
+    "require": ["node", "--require", "./evil.js", "--test"],
+    "env": ["env", "X=1", "pytest"],
+    "shell": ["sh", "-c", "pytest"],
+    "bash": ["bash", "-lc", "pytest"],
+    "response file": ["pytest", "@arguments.txt"],
+    "plugin": ["pytest", "-p", "shop.evil"],
+    "outside": ["python3", "../elsewhere.py"],
+    "absolute": ["python3", "/etc/passwd"],
+    "unknown": ["true"],
+    "git": ["git", "commit", "--allow-empty", "-m", "x"],
+    "make variable": ["make", "SHELL=/bin/true", "test"],
+    "npx": ["npx", "cowsay"],
+    "missing script": ["npm", "run", "nothing"],
+}
+
+
+@pytest.fixture(scope="module")
+def idle(tmp_path_factory: pytest.TempPathFactory) -> Arena:
+    """A watch whose worker must never begin."""
+    place = arena.make(tmp_path_factory.mktemp("inline"), arena.PYTEST)
+    place.card("greeting", "honest", OWNED)
+    place.commit()
+    return place
+
+
+@pytest.mark.e2e
+@pytest.mark.guarantee("M14", "M23")
+@pytest.mark.parametrize("argv", INLINE.values(), ids=INLINE)
+def test_inline_code_in_the_settings_is_an_error_before_any_work(idle: Arena, argv: list[str]) -> None:
+    idle.checks({"name": "sly", "argv": argv})
+    ran = idle.call("run")
+    assert ran.code == 2, ran.out
+    assert "checks.sly" in ran.err
+    assert [word for word in argv if word in ran.err], ran.err
+    assert not list((idle.root / ".longwatch").glob("attempts/*"))
+
+
+@pytest.mark.e2e
+@pytest.mark.guarantee("M14", "M23")
+@pytest.mark.parametrize("name", ["python", "env", "shell"])
+def test_inline_code_in_a_card_is_an_error_before_any_work(idle: Arena, name: str) -> None:
+    words = ", ".join(f'"{word}"' for word in INLINE[name])
+    idle.checks({"name": "tests", "argv": ["pytest", "-q"]})
+    idle.card("greeting", "honest", OWNED, "checks:", "  - name: sly", f"    argv: [{words}]")
+    ran = idle.call("run")
+    assert ran.code == 2, ran.out
+    assert "tasks/greeting.md" in ran.err
+    assert "checks.sly" in ran.err
+    assert not list((idle.root / ".longwatch").glob("attempts/*"))
