@@ -16,6 +16,12 @@ from longwatch.learn.grading.wire import GarbageError, check
 
 DEPTH = 100
 texts = st.text(st.characters(exclude_categories=()), max_size=20)
+
+
+def is_itself(value: object) -> bool:
+    return "nan" not in repr(value)
+
+
 scalars = (
     st.none()
     | st.booleans()
@@ -28,9 +34,7 @@ scalars = (
 )
 hashable = st.recursive(
     scalars,
-    lambda inner: (
-        st.lists(inner, max_size=3).map(tuple) | st.frozensets(inner.filter(lambda v: v == v), max_size=3)
-    ),
+    lambda inner: st.lists(inner, max_size=3).map(tuple) | st.frozensets(inner.filter(is_itself), max_size=3),
     max_leaves=5,
 )
 values = st.recursive(
@@ -51,11 +55,15 @@ json_values = st.recursive(
 # What a hostile process may send: any JSON, preferably with our own tags.
 foreign = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats() | st.text(max_size=5),
-    lambda inner: st.builds(
-        lambda tag, rest: [tag, *rest], st.sampled_from([*"ltSFdbifcsnu", "x"]), st.lists(inner, max_size=3)
-    )
-    | st.lists(inner, max_size=3)
-    | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    lambda inner: (
+        st.builds(
+            lambda tag, rest: [tag, *rest],
+            st.sampled_from([*"ltSFdbifcsnu", "x"]),
+            st.lists(inner, max_size=3),
+        )
+        | st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=3), inner, max_size=2)
+    ),
     max_leaves=15,
 )
 
@@ -105,12 +113,12 @@ def test_what_passes_the_check_can_be_read(tree: object) -> None:
     except GarbageError:
         return
     text = msgspec.json.encode(checked).decode()
+    refused: str | None = None
     try:
         plain.decode(plain.parse(text))
-    except TypeError as error:
-        assert "unhashable" in str(error)
-    except plain.NotPlainError as error:
-        assert "other language" in str(error)
+    except (TypeError, plain.NotPlainError) as error:
+        refused = str(error)
+    assert refused is None or "unhashable" in refused or "other language" in refused
 
 
 @pytest.mark.guarantee("L10")

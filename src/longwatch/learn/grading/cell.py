@@ -15,7 +15,9 @@ from pathlib import Path
 import msgspec
 
 from longwatch.kernel.errors import LongwatchError, TransientError
-from longwatch.kernel.identity import read_stat
+from longwatch.kernel.identity import COOKIE_VARIABLE, read_stat
+from longwatch.kernel.spawn import new_cookie
+from longwatch.kernel.tree import end_tree
 from longwatch.learn.grading.bounds import Bounds
 from longwatch.learn.grading.wire import ClosedError, Frames, LateError, Patience, Tree
 
@@ -46,8 +48,11 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
 class Cell:
     """A started process and its two pipes."""
 
-    def __init__(self, argv: tuple[str, ...], bounds: Bounds, patience: Patience) -> None:
-        self._process = _start(argv)
+    def __init__(self, argv: tuple[str, ...], bounds: Bounds, *, seed: int, patience: Patience) -> None:
+        self._cookie = new_cookie()
+        # By the cookie a supervisor, or we, find what is inside without its launcher. It is no secret.
+        cookie = ("--setenv", COOKIE_VARIABLE, self._cookie, "--")
+        self._process = _start((*confinement(bounds.tmp_bytes, seed), *cookie, *argv), self._cookie)
         assert self._process.stdin is not None and self._process.stdout is not None  # noqa: S101, PT018 - for mypy
         self._frames = Frames(
             self._process.stdout.fileno(),
@@ -90,9 +95,13 @@ class Cell:
         if not self._gone(_POLITE_S):
             self._kill()
         _, status, used = os.wait4(self._process.pid, 0)
+        from_outside = os.WIFSIGNALED(status) and not self._ended_by_us
+        if from_outside:
+            # bubblewrap ties its child's life to its own a moment after it started it: until then it leaves it behind.
+            end_tree(None, self._cookie, grace_s=0.0)
         return Ended(
             cpu_s=used.ru_utime + used.ru_stime,
-            from_outside=os.WIFSIGNALED(status) and not self._ended_by_us,
+            from_outside=from_outside,
             killed=os.waitstatus_to_exitcode(status) == _KILLED and not self._ended_by_us,
         )
 
@@ -119,7 +128,7 @@ class Cell:
             os.close(pidfd)
 
 
-def _start(argv: tuple[str, ...]) -> "subprocess.Popen[bytes]":
+def _start(argv: tuple[str, ...], cookie: str) -> "subprocess.Popen[bytes]":
     try:
         process = subprocess.Popen(
             argv,
@@ -127,7 +136,7 @@ def _start(argv: tuple[str, ...]) -> "subprocess.Popen[bytes]":
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             bufsize=0,
-            env={"PATH": os.environ.get("PATH", os.defpath)},
+            env={"PATH": os.environ.get("PATH", os.defpath), COOKIE_VARIABLE: cookie},
             cwd="/",
             # A signal from the terminal would end the sandbox, and look like the answer's fault.
             start_new_session=True,
@@ -175,7 +184,7 @@ def confinement(tmp_bytes: int, seed: int) -> tuple[str, ...]:
         *("--ro-bind", "/usr", "/usr", *_system()),
         *("--dev-bind", "/dev/null", "/dev/null", "--dev-bind", "/dev/urandom", "/dev/urandom"),
         *("--perms", "1777", "--size", str(tmp_bytes), "--tmpfs", "/tmp"),  # noqa: S108 - as above
-        *("--remount-ro", "/", "--chdir", "/tmp", "--"),  # noqa: S108 - as above
+        *("--remount-ro", "/", "--chdir", "/tmp"),  # noqa: S108 - as above
     )
 
 

@@ -57,11 +57,11 @@ def grade_all(
 ) -> Iterator[Grade]:
     """Grade many answers at once and yield their grades in the order of the items, each as soon as it can be.
 
-    `progress` hears how many are done, `should_stop` is asked ten times a second: after it the grades end early. Both are
+    Twice as many as there are cores run at once: each waits for the kernel half of its time. `progress` hears how many are done, `should_stop` is asked ten times a second: after it the grades end early. Both are
     called in the caller's thread. As with `grade`, no supervised child may run meanwhile.
     """
     crew = _Crew(tuple(items), bounds)
-    crew.start(workers or len(os.sched_getaffinity(0)))
+    crew.start(workers or 2 * len(os.sched_getaffinity(0)))
     try:
         yield from crew.grades(progress, should_stop)
     finally:

@@ -40,7 +40,7 @@ def _candidate(wire: Wire) -> "Any":
 
 
 def _exception(name: str, text: str) -> "Any":
-    kind: "Any" = getattr(builtins, name, None)
+    kind: Any = getattr(builtins, name, None)
     if not (isinstance(kind, type) and issubclass(kind, Exception)):
         kind = type(name, (Exception,), {})
     if issubclass(kind, _ENDS_LOOPS):

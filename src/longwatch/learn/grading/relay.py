@@ -113,9 +113,8 @@ class _Attempt:
 
     @contextlib.contextmanager
     def _cell(self, role: str) -> Iterator[Cell]:
-        cell = Cell(
-            command(self._task.language, role, self._bounds, self._seed), self._bounds, self._patience
-        )
+        argv = command(self._task.language, role, self._bounds)
+        cell = Cell(argv, self._bounds, seed=self._seed, patience=self._patience)
         try:
             yield cell
         finally:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from longwatch.learn.grading.bounds import Bounds
-from longwatch.learn.grading.cell import InfraError, confinement
+from longwatch.learn.grading.cell import InfraError
 from longwatch.learn.tasks import Language
 
 ANSWER, PROGRAM = "answer", "program"
@@ -35,10 +35,9 @@ _NODE_SHELL = (
 )
 
 
-def command(language: Language, role: str, bounds: Bounds, seed: int) -> tuple[str, ...]:
-    """Return the whole command line of a cell; a runtime that is missing or broken is an `InfraError`."""
-    inside = (_python if language is Language.PYTHON else _javascript)(role, bounds)
-    return (*confinement(bounds.tmp_bytes, seed), *inside)
+def command(language: Language, role: str, bounds: Bounds) -> tuple[str, ...]:
+    """Return what a cell runs; a runtime that is missing or broken is an `InfraError`."""
+    return (_python if language is Language.PYTHON else _javascript)(role, bounds)
 
 
 def _python(role: str, bounds: Bounds) -> tuple[str, ...]:
