@@ -20,7 +20,7 @@ from longwatch.learn.tasks import Task, Verdict
 
 def perform(work: Work[LearnStep], step: Audit, place: Place) -> Outcome:
     """Audit; unchanged weights reuse the grades that are kept."""
-    tasks = humaneval.tasks(Path(place.settings.audit.humaneval))
+    tasks = humaneval.load(Path(place.settings.audit.humaneval))
     try:
         _prove(work, tasks)
         base = _exam(work, place, BASE, step, tasks)

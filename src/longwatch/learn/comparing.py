@@ -19,11 +19,11 @@ from longwatch.learn.acceptance import (
 from longwatch.learn.evidence import succeeded
 from longwatch.learn.examining import Exam, Examinee, examine
 from longwatch.learn.place import Place
+from longwatch.learn.sides import tasks_of
 from longwatch.learn.stages import StoppedError, staged
 from longwatch.learn.steps import Anchor, Anchored, Confirm, Confirmed, LearnStep
 from longwatch.learn.student.answers import Sampling
 from longwatch.learn.tasks import Split, Task, Verdict
-from longwatch.learn.windows import tasks_of
 
 
 def confirmation(work: Work[LearnStep], step: Confirm, place: Place) -> Outcome:
@@ -35,7 +35,7 @@ def confirmation(work: Work[LearnStep], step: Confirm, place: Place) -> Outcome:
 
 
 def _block(work: Work[LearnStep], step: Confirm, place: Place) -> Confirmed:
-    fresh = tasks_of(place.windows, step.window.number, Split.CONFIRM, step.window.manifest)
+    fresh = tasks_of(place.windows, step.window, Split.CONFIRM)
     tasks, last = _of_block(fresh, step.block, place.settings.acceptance.block)
     label = f"block {step.block}"
     champion = _exam(work, place, step, step.champion, tasks, f"champion, {label}")
@@ -99,7 +99,7 @@ def _flips(work: Work[LearnStep], place: Place, step: Confirm, fresh: tuple[Task
 
 def comparison(work: Work[LearnStep], step: Anchor, place: Place) -> Outcome:
     """Compare the would-be champion with base and with the best ever on the sealed set."""
-    tasks = tasks_of(place.windows, step.window.number, Split.SEALED, step.window.manifest)
+    tasks = tasks_of(place.windows, step.window, Split.SEALED)
     margin = place.settings.acceptance.margin_pooled
     try:
         mine = _exam(work, place, step, step.candidate, tasks, "challenger, sealed")

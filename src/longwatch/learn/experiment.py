@@ -19,6 +19,7 @@ from longwatch.learn.evidence import succeeded
 from longwatch.learn.examining import Exam, Examinee, examine
 from longwatch.learn.place import Place
 from longwatch.learn.settings import Teacher
+from longwatch.learn.sides import tasks_of
 from longwatch.learn.stages import StoppedError, staged
 from longwatch.learn.steps import Challenger, LearnStep, RoundResult, Train, Trained
 from longwatch.learn.student.answers import Sampling
@@ -26,7 +27,6 @@ from longwatch.learn.tasks import Language, Split, Task
 from longwatch.learn.training.results import GaveUp, Paused, Progress, Report
 from longwatch.learn.training.results import Trained as Fitted
 from longwatch.learn.training.rows import Row
-from longwatch.learn.windows import tasks_of
 
 FENCED = "```{language}\n{code}\n```"
 """What a verified answer teaches: the whole answer in the form that is asked for."""
@@ -72,8 +72,8 @@ def _course(work: Work[LearnStep], step: Train, place: Place, folder: Path) -> C
         place=place,
         step=step,
         folder=folder,
-        train=tasks_of(place.windows, step.window.number, Split.TRAIN, step.window.manifest),
-        dev=tasks_of(place.windows, step.window.number, Split.DEV, step.window.manifest),
+        train=tasks_of(place.windows, step.window, Split.TRAIN),
+        dev=tasks_of(place.windows, step.window, Split.DEV),
         champion=place.adapter(step.champion, step.number),
     )
 

@@ -106,7 +106,14 @@ class LearnLine:
         number = experiment.number
         ident = f"{experiment.stage}.{number}.{state.serial}"
         if experiment.stage is Stage.PREPARE:
-            return Prepare(id=ident, number=number, start_row=state.next_row)
+            return Prepare(
+                id=ident,
+                number=number,
+                window=state.windows + 1,
+                start_row=state.next_row,
+                sealed=state.sealed is None,
+                fresh_only=experiment.confirmation is not None,
+            )
         if experiment.stage is Stage.AUDIT:
             return Audit(id=ident, number=number, champion=state.champion)
         window = _given(experiment.window, experiment, Window)
@@ -129,7 +136,8 @@ class LearnLine:
             )
         if experiment.stage is Stage.ANCHOR:
             rivals = tuple(dict.fromkeys((BASE, state.best)))
-            return Anchor(id=ident, number=number, window=window, candidate=challenger.adapter, rivals=rivals)
+            sealed = _given(state.sealed, experiment, Window)
+            return Anchor(id=ident, number=number, window=sealed, candidate=challenger.adapter, rivals=rivals)
         if experiment.ruling is None:
             raise StateError(f"experiment {number} is to be adopted without a ruling")
         return Adopt(

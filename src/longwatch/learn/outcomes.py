@@ -60,13 +60,15 @@ def after(  # noqa: PLR0911 - one return for each kind of evidence
 
 def _prepared(state: LearnState, found: Prepared) -> tuple[LearnState, Said]:
     window = found.window
-    moved = msgspec.structs.replace(state, next_row=window.next_row)
+    moved = msgspec.structs.replace(state, next_row=window.next_row, windows=window.number)
     if found.exhausted:
         why = found.too_little or "no more rows"
         return msgspec.structs.replace(moved, exhausted=why), (Note("curriculum.exhausted", why),)
     if found.too_little:
         note = Note("window.consumed", f"Window {window.number} is consumed: {found.too_little}")
         return moved, (note,)
+    if moved.sealed is None:
+        moved = msgspec.structs.replace(moved, sealed=window)
     text = (
         f"Window {window.number}: {window.train} train, {window.dev} dev, {window.confirm} fresh and {window.sealed} sealed "
         f"problems, bound before training; {window.left_out} left out."

@@ -1,9 +1,13 @@
 """`longwatch.toml` of a learn watch, as frozen types. Names are the keys of the file; units stand in them."""
 
+from collections.abc import Iterator
 from enum import StrEnum
+from pathlib import Path
 
 import msgspec
 
+from longwatch.kernel import config
+from longwatch.kernel.config import Problem, at
 from longwatch.kernel.settings import KernelSettings
 from longwatch.learn.tasks import Language
 
@@ -111,3 +115,35 @@ class LearnSettings(KernelSettings, frozen=True, kw_only=True, forbid_unknown_fi
     acceptance: Acceptance = Acceptance()
     experiment: Hours = Hours()
     audit: Audit = Audit()
+
+
+KIND = "learn"
+FILE = "longwatch.toml"
+BATCHES = (1, 2, 4, 8, 16, 32, 64)
+
+
+def load(watch_dir: Path) -> LearnSettings:
+    """Return the settings of the watch in `watch_dir`.
+
+    Raises:
+        ConfigError: the file is wrong; all problems at once.
+    """
+    return config.load(watch_dir / FILE, LearnSettings, problems)
+
+
+def problems(settings: LearnSettings) -> Iterator[Problem]:
+    """Yield everything that is wrong with the meaning of the settings. Pure."""
+    if settings.kind != KIND:
+        yield Problem(at("kind", settings.kind), f'must be "{KIND}" for this kind of watch')
+    if settings.student.batch not in BATCHES:
+        yield Problem(at("student.batch", settings.student.batch), "must be a power of two from 1 to 64")
+    yield from config.not_positive("student", settings.student, "max_new_tokens", "max_prompt_tokens")
+    yield from config.not_positive(
+        "curriculum", settings.curriculum, "train_tasks", "dev_tasks", "confirm_tasks"
+    )
+    yield from config.not_positive("acceptance", settings.acceptance, "block", "max_problems", "sealed_tasks")
+    hours = settings.experiment.hours
+    if not 0.01 <= hours <= 24:
+        yield Problem(at("experiment.hours", hours), "must lie between 0.01 and 24")
+    if not 0 < settings.acceptance.q < 1:
+        yield Problem(at("acceptance.q", settings.acceptance.q), "must lie between 0 and 1")

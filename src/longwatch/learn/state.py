@@ -53,6 +53,10 @@ class LearnState(msgspec.Struct, frozen=True, kw_only=True):
     serial: int = 0
     experiment: Experiment = Experiment()
     next_row: int = 0
+    windows: int = 0
+    """Windows that were prepared or consumed so far."""
+    sealed: Window | None = None
+    """The window that holds the sealed set."""
     champion: str = BASE
     best: str = BASE
     """The champion with the most passes on the sealed set so far."""

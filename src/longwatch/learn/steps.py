@@ -47,7 +47,13 @@ class Prepare(Step, frozen=True, kw_only=True, tag="prepare"):
     """Generate, validate and split a window of tasks. Needs no accelerator."""
 
     number: int
+    window: int
+    """Counts all windows; names its folder."""
     start_row: int
+    sealed: bool = False
+    """With the sealed set: only the first window has one, and it stays for the life of the watch (L21)."""
+    fresh_only: bool = False
+    """Only fresh problems, for an undecided challenger (L17)."""
     recovery: Recovery = Recovery.RESUME
 
     @property

@@ -1,0 +1,103 @@
+"""Prepares a window of the curriculum: generated or read, validated in the sandbox, decontaminated, split, bound."""
+
+import secrets
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from longwatch.kernel import files
+from longwatch.kernel.line import Outcome, Stopped
+from longwatch.kernel.program import Work
+from longwatch.learn import windows
+from longwatch.learn.curriculum.generated import Generated
+from longwatch.learn.decontamination import Index
+from longwatch.learn.evidence import succeeded
+from longwatch.learn.grading import Screened, screen
+from longwatch.learn.place import Place
+from longwatch.learn.sources import humaneval
+from longwatch.learn.sources.source import Source
+from longwatch.learn.sources.taskfile import TaskFile
+from longwatch.learn.stages import StoppedError, staged
+from longwatch.learn.steps import LearnStep, Prepare, Prepared, Window
+from longwatch.learn.tasks import Split, Task
+
+_SCREENERS = 2
+
+
+def perform(work: Work[LearnStep], step: Prepare, place: Place) -> Outcome:
+    """Prepare a window, or go on where an earlier preparation was cut."""
+    folder = place.windows / str(step.window)
+    files.make_folder(place.windows)
+    try:
+        with work.span("prepare", step.title):
+            manifest, found = windows.prepare(
+                folder,
+                windows.Order(number=step.window, start_row=step.start_row, problems=_wanted(step, place)),
+                _source(place),
+                validate=lambda tasks: _screened(work, tasks),
+                audits=Index(_audits(place)),
+                progress=lambda row, have: work.progress(
+                    "prepare",
+                    f"row {row}: {sum(have.values())} problems",
+                    done=sum(have.values()),
+                    total=_total(step, place),
+                ),
+            )
+    except StoppedError:
+        return Stopped("The rows so far are kept.")
+    nonce = staged(folder / "nonce.json", str, lambda: secrets.token_hex(16))
+    have = manifest.problems
+    window = Window(
+        number=step.window,
+        manifest=found,
+        nonce=nonce,
+        next_row=manifest.end_row,
+        train=have.get(Split.TRAIN, 0),
+        dev=have.get(Split.DEV, 0),
+        confirm=have.get(Split.CONFIRM, 0),
+        sealed=have.get(Split.SEALED, 0),
+        left_out=sum(count for why, count in manifest.left_out.items() if why != windows.NOT_NEEDED),
+    )
+    return succeeded(_judged(step, place, window, manifest))
+
+
+def _judged(step: Prepare, place: Place, window: Window, manifest: windows.Manifest) -> Prepared:
+    block = place.settings.acceptance.block
+    short = "" if step.fresh_only else manifest.shortage
+    if not short and window.confirm < block:
+        short = f"{window.confirm} fresh problems, {block} are needed"
+    return Prepared(window=window, too_little=short, exhausted=bool(short) and manifest.exhausted)
+
+
+def _wanted(step: Prepare, place: Place) -> dict[Split, int]:
+    curriculum = place.settings.curriculum
+    fresh = {Split.CONFIRM: curriculum.confirm_tasks}
+    if step.fresh_only:
+        return fresh
+    sealed = {Split.SEALED: place.settings.acceptance.sealed_tasks} if step.sealed else {}
+    return {Split.TRAIN: curriculum.train_tasks, Split.DEV: curriculum.dev_tasks, **fresh, **sealed}
+
+
+def _total(step: Prepare, place: Place) -> int:
+    return sum(_wanted(step, place).values())
+
+
+def _source(place: Place) -> Source:
+    curriculum = place.settings.curriculum
+    if curriculum.source == "generated":
+        return Generated(curriculum.seed, curriculum.languages, curriculum.levels)
+    return TaskFile(place.watch.root / curriculum.source)
+
+
+def _audits(place: Place) -> tuple[Task, ...]:
+    path = place.settings.audit.humaneval
+    return humaneval.load(Path(path)) if path else ()
+
+
+def _screened(work: Work[LearnStep], tasks: Sequence[Task]) -> Iterator[Screened]:
+    """Validate tasks on two cores: references pass several times, stubs and empty answers fail (L2)."""
+    with ThreadPoolExecutor(_SCREENERS) as pool:
+        for found in pool.map(screen, tasks):
+            if work.should_stop():
+                raise StoppedError
+            yield found
