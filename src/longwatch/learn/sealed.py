@@ -1,7 +1,7 @@
 """Folders that are whole or not there: checkpoints and adapters (L12, L26).
 
-A folder is filled under another name, each file fsynced; then a manifest of digests, then a marker that binds the
-manifest, then the rename and an fsync of the parent. A crash leaves at most a `.staging-*` that the next start sweeps.
+A folder is filled under another name with files and a manifest of their digests, each fsynced; then comes a marker that
+binds the manifest, then the rename and an fsync of the parent. A crash leaves at most a `.staging-*` that the next start sweeps.
 """
 
 import os
@@ -60,10 +60,12 @@ def publish(folder: Path, contents: Mapping[str, bytes]) -> Manifest:
     staging = folder.with_name(f"{_STAGING}{secrets.token_hex(8)}")
     files.make_folder(staging)
     try:
-        for name, data in contents.items():
-            files.create(staging / name, data)
-        files.create(staging / MANIFEST, msgspec.json.encode(manifest))
-        files.create(staging / MARKER, manifest.digest.encode("ascii"))
+        for name, data in (*contents.items(), (MANIFEST, msgspec.json.encode(manifest))):
+            files.show(staging / name, data)
+        # All at once at the end, because waiting for the disk is most of what a checkpoint costs.
+        for name in (*contents, MANIFEST):
+            _sync(staging / name)
+        files.replace(staging / MARKER, manifest.digest.encode("ascii"))
         rename(staging, folder)
     except BaseException:
         files.remove_recorded(staging, folder.parent)
@@ -77,16 +79,13 @@ def rename(source: Path, target: Path) -> None:
     Raises:
         LongwatchError: it cannot be renamed.
     """
-    parent = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.rename(source, target)  # noqa: PTH104 - named beside the fsync it belongs to
-        os.fsync(parent)
+        source.rename(target)
     except OSError as error:
         raise LongwatchError(
             f"cannot rename {source} to {target}: {error.strerror}; move away what stands there"
         ) from error
-    finally:
-        os.close(parent)
+    _sync(target.parent)
 
 
 def read(folder: Path, max_bytes: int = MAX_BYTES) -> dict[str, bytes]:
@@ -107,6 +106,17 @@ def sweep(parent: Path) -> None:
     """Remove what writers left behind that were killed half-way."""
     for leftover in sorted(parent.glob(f"{_STAGING}*")):
         files.remove_recorded(leftover, parent)
+
+
+def _sync(path: Path) -> None:
+    """Wait until the disk has a file or a folder that was written before."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        raise LongwatchError(f"cannot write {path} to the disk: {error.strerror}") from error
+    finally:
+        os.close(descriptor)
 
 
 def _manifest(folder: Path) -> Manifest:

@@ -51,7 +51,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     @property
     def name(self) -> str:
         """The name of its checkpoint."""
-        return f"step-{self.step:06d}-{len(self.setbacks):02d}"
+        return step_name(self.step, len(self.setbacks))
 
 
 class Tensors(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,6 +112,11 @@ def newest(folder: Path, run: Digest) -> Found:
         return Found(place=place, tensors=tensors, lost_steps=lost, quarantined=tuple(faults))
     lost = step_of(names[0]) if names else 0
     return Found(place=None, tensors=None, lost_steps=lost, quarantined=tuple(faults))
+
+
+def step_name(step: int, setbacks: int = 0) -> str:
+    """The name of a checkpoint; names sort as their checkpoints follow each other."""
+    return f"step-{step:06d}-{setbacks:02d}"
 
 
 def step_of(name: str) -> int:

@@ -237,7 +237,7 @@ def finish(training: Training, place: Place) -> Result:
     """
     if not place.losses:
         return GaveUp(why="every step went wrong", setbacks=place.setbacks)
-    contents = training.learner.files(training.plan.recipe)
+    contents = training.learner.files()
     target = training.plan.folder / ADAPTER
     if not target.exists():
         sealed.publish(target, contents)

@@ -62,9 +62,12 @@ class Learner:
         state: Mapping[str, torch.Tensor] = get_peft_model_state_dict(self.model, save_embedding_layers=False)
         return {name: tensor.detach().cpu().contiguous() for name, tensor in sorted(state.items())}
 
-    def files(self, recipe: Recipe) -> dict[str, bytes]:
+    def files(self) -> dict[str, bytes]:
         """The adapter as files, without a path or a time: equal weights are equal bytes."""
-        return {WEIGHTS: bytes_of(self.adapter(), metadata={"format": "pt"}), CONFIG: config_bytes(recipe)}
+        return {
+            WEIGHTS: bytes_of(self.adapter(), metadata={"format": "pt"}),
+            CONFIG: _bytes_of(self.model.peft_config["default"]),
+        }
 
     def tensors(self) -> Tensors:
         """Everything that a checkpoint needs."""
@@ -103,17 +106,6 @@ class Learner:
         set_peft_model_state_dict(self.model, dict(weights))
 
 
-def config_bytes(recipe: Recipe) -> bytes:
-    """Write the adapter's configuration in PEFT's format."""
-    told = {key: sorted(value) if isinstance(value, set) else value for key, value in _told(recipe).items()}
-    return msgspec.json.format(msgspec.json.encode(told, order="sorted", enc_hook=str), indent=2) + b"\n"
-
-
-def _told(recipe: Recipe) -> dict[str, Any]:
-    config: Any = _config(recipe)
-    return {**config.to_dict(), "inference_mode": True}
-
-
 def _config(recipe: Recipe) -> LoraConfig:
     return LoraConfig(
         r=recipe.rank,
@@ -123,6 +115,13 @@ def _config(recipe: Recipe) -> LoraConfig:
         bias="none",
         task_type="CAUSAL_LM",
     )
+
+
+def _bytes_of(config: Any) -> bytes:
+    """Write an adapter's configuration in PEFT's format, but without the base model's path."""
+    told = {**config.to_dict(), "inference_mode": True, "base_model_name_or_path": None}
+    plain = {key: sorted(value) if isinstance(value, set) else value for key, value in told.items()}
+    return msgspec.json.format(msgspec.json.encode(plain, order="sorted", enc_hook=str), indent=2) + b"\n"
 
 
 def _random(device: torch.device) -> dict[str, torch.Tensor]:
