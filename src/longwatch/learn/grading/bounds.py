@@ -14,6 +14,7 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
 
     cpu_s: int = 4
     wall_s: float = 30.0
+    """On an idle machine; on one with more to do than cores, as many times longer as it has more to do."""
     memory_bytes: int = 512 * MIB
     """Address space of a Python process; of Node, whose reservations are larger than its use, twice as much data."""
     tmp_bytes: int = 16 * MIB

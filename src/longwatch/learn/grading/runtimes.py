@@ -31,7 +31,7 @@ _BOOT = "import marshal, sys; exec(marshal.loads(bytes.fromhex(sys.argv.pop(1)))
 _NODE_SHELL = (
     "exec 3<&0 4>&1 0</dev/null 1>/dev/null 2>/dev/null && "
     "ulimit -t {cpu_s} && ulimit -d {data_kib} && ulimit -f {file_blocks} && ulimit -p 64 && ulimit -c 0 && "
-    'exec "$0" --max-old-space-size={heap_mib} --stack-size=900 --no-warnings -e "$1"'
+    'exec "$0" --max-old-space-size={heap_mib} -e "$1"'
 )
 
 
