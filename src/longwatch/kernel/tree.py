@@ -110,8 +110,9 @@ def end(find: Find, *, cookie: str, group: cgroup.Group | None, grace_s: float) 
     ended = _ask_all(find, cookie, time.monotonic() + grace_s)
     deadline = time.monotonic() + KILL_WITHIN_S
     if group is not None:
-        # Whoever the group's death takes counts as well, and is reaped by number.
-        ended |= {identity_of(stat, cookie) for stat in find()}
+        if grace_s <= 0:
+            # Nobody has looked yet: whoever the group's death takes counts as well, and is reaped by number.
+            ended |= {identity_of(stat, cookie) for stat in find()}
         # Also if nothing was found: what changes its pid too fast to be found can't fork any more after this.
         cgroup.kill(group)
     while members := find():
