@@ -9,6 +9,9 @@ from longwatch.kernel.errors import LongwatchError, RefusedError
 from longwatch.kernel.signing import SigningKey
 from longwatch.kernel.store import Store
 from longwatch.kernel.watch import CONFIG, HIDDEN, Watch
+from longwatch.learn import init as learn_init
+from longwatch.learn import settings as learn_settings
+from longwatch.learn.line import LearnLine
 from longwatch.migrate.init import Initialised, WorkerChoice, initialise
 from longwatch.migrate.state import MigrateState
 
@@ -27,7 +30,7 @@ def migrate(folder: Path, *, adapter: str, argv: tuple[str, ...]) -> Initialised
         )
     made = initialise(folder, WorkerChoice(adapter=adapter, argv=argv))
     try:
-        _state(Watch(made.root))
+        _state(Watch(made.root), MigrateState())
     except LongwatchError as error:
         raise LongwatchError(
             f"{error} These files were written before and stay: {', '.join(made.files)}. "
@@ -36,12 +39,30 @@ def migrate(folder: Path, *, adapter: str, argv: tuple[str, ...]) -> Initialised
     return made
 
 
-def _state(watch: Watch) -> None:
+def _state(watch: Watch, begin: msgspec.Struct) -> None:
     files.make_folder(watch.steps)
     files.make_folder(watch.receipts)
     SigningKey.create(watch.keys)
     # Last: a watch without its database is none, so a run cannot begin before all is there.
-    Store.create(watch.database, msgspec.json.encode(MigrateState())).close()
+    Store.create(watch.database, msgspec.json.encode(begin)).close()
+
+
+def learn(folder: Path) -> learn_init.Initialised:
+    """Make any folder a learn watch. Raises as `migrate`."""
+    watch = Watch(folder)
+    if watch.database.exists():
+        raise RefusedError(
+            f"{watch.hidden} holds the state of an earlier watch: move it away if it is not needed any more"
+        )
+    made = learn_init.initialise(folder)
+    _state(watch, LearnLine(learn_settings.load(folder), folder).begin())
+    return made
+
+
+def learn_text(made: learn_init.Initialised) -> str:
+    """Say what was done and what a person does next."""
+    written = [f"  written: {name}" for name in made.files]
+    return "\n".join([f"{made.root} is a learn watch now.", *written, *(f"- {hint}" for hint in made.hints)])
 
 
 def text(made: Initialised) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from longwatch import __version__
-from longwatch.cli import control, inspect, migrate, supervise
+from longwatch.cli import control, inspect, learn, migrate, supervise
 
 app = typer.Typer(
     name="longwatch",
@@ -26,6 +26,7 @@ init = typer.Typer(help="Make a new watch in this folder.", no_args_is_help=True
 app.add_typer(init, name="init")
 
 init.command("migrate")(migrate.init)
+init.command("learn")(learn.init)
 app.command()(supervise.run)
 app.command()(supervise.start)
 app.command()(inspect.status)
@@ -38,6 +39,8 @@ app.command()(inspect.events)
 app.command()(inspect.timings)
 app.command()(inspect.doctor)
 app.command()(supervise.service)
+app.command()(learn.fetch)
+app.command("set-hours")(learn.set_hours)
 
 
 def _version(asked: bool) -> None:  # noqa: FBT001 - typer's signature for callbacks

@@ -4,6 +4,7 @@ It nominates at most one adapter and accepts nothing. Each stage leaves a file; 
 """
 
 import ast
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -42,8 +43,33 @@ class Collected(msgspec.Struct, frozen=True, kw_only=True):
     """Rows that the student wrote itself."""
 
 
+class Meter:
+    """Active seconds of one experiment over all its runs. A run that is killed loses its own at most (L14)."""
+
+    def __init__(self, path: Path, limit_s: float) -> None:
+        self._path, self._limit_s = path, limit_s
+        self._began_s = time.monotonic()
+        self._before_s = float(path.read_text(encoding="ascii")) if path.exists() else 0.0
+
+    @property
+    def spent_s(self) -> float:
+        """Seconds so far."""
+        return self._before_s + time.monotonic() - self._began_s
+
+    @property
+    def over(self) -> bool:
+        """True if the experiment has used its hours."""
+        return self.spent_s >= self._limit_s
+
+    def save(self) -> None:
+        """Make the seconds so far durable."""
+        files.replace(self._path, f"{self.spent_s:.3f}".encode())
+
+
 class Course(msgspec.Struct, frozen=True, kw_only=True):
     """What all rounds of one experiment share."""
+
+    meter: Meter
 
     work: Work[LearnStep]
     place: Place
@@ -58,16 +84,19 @@ def perform(work: Work[LearnStep], step: Train, place: Place) -> Outcome:
     """Run the rounds under the experiment's own lock: a second worker on it is impossible."""
     folder = files.make_folder(place.experiment(step.number))
     held = lease.acquire(folder / "lock")
+    meter = Meter(folder / "active-seconds", 3600 * place.settings.experiment.hours)
     try:
-        return succeeded(_rounds(_course(work, step, place, folder)))
+        return succeeded(_rounds(_course(work, step, place, folder, meter)))
     except StoppedError:
         return Stopped("Saved; it goes on where it stopped.")
     finally:
+        meter.save()
         held.close()
 
 
-def _course(work: Work[LearnStep], step: Train, place: Place, folder: Path) -> Course:
+def _course(work: Work[LearnStep], step: Train, place: Place, folder: Path, meter: Meter) -> Course:
     return Course(
+        meter=meter,
         work=work,
         place=place,
         step=step,
@@ -83,6 +112,12 @@ def _rounds(course: Course) -> Trained:
     results: list[RoundResult] = []
     rows: tuple[Row, ...] = ()
     for number, batch in enumerate(_batches(course), 1):
+        if course.meter.over:
+            course.work.note(
+                "hours.reached", f"The experiment has used its {course.meter.spent_s / 3600:.2f} hours."
+            )
+            break
+        course.meter.save()
         folder = course.folder / f"round-{number}"
         collected = _collect(course, batch, number, folder)
         new = _new(rows, collected.rows)
@@ -90,6 +125,8 @@ def _rounds(course: Course) -> Trained:
             continue
         rows = (*rows, *new)
         fitted = _fit(course, rows, folder)
+        if fitted is None:
+            continue
         if isinstance(fitted, GaveUp):
             course.work.note("training.gave_up", f"Round {number}: {fitted.why}")
             continue
@@ -166,7 +203,12 @@ def _new(rows: Sequence[Row], found: Sequence[Row]) -> tuple[Row, ...]:
     return tuple(row for row in dict.fromkeys(found) if row not in known)
 
 
-def _fit(course: Course, rows: tuple[Row, ...], folder: Path) -> Fitted | GaveUp:
+def _fit(course: Course, rows: tuple[Row, ...], folder: Path) -> Fitted | GaveUp | None:
+    """Train, or return `None` if the experiment's hours ended in mid-training; its checkpoint stays."""
+
+    def stop() -> bool:
+        return course.work.should_stop() or course.meter.over
+
     def make() -> Fitted | GaveUp:
         # torch is loaded here and nowhere above.
         from longwatch.learn.student.load import load  # noqa: PLC0415 - see above
@@ -187,14 +229,19 @@ def _fit(course: Course, rows: tuple[Row, ...], folder: Path) -> Fitted | GaveUp
                 job,
                 loaded.model,
                 loaded.tokenizer,
-                should_stop=course.work.should_stop,
+                should_stop=stop,
                 report=lambda report: _show(course, folder.name, report),
             )
         if isinstance(result, Paused):
             raise StoppedError
         return result
 
-    return staged(folder / "fitted.json", Fitted | GaveUp, make)  # type: ignore[arg-type]
+    try:
+        return staged(folder / "fitted.json", Fitted | GaveUp, make)  # type: ignore[arg-type]
+    except StoppedError:
+        if course.work.should_stop():
+            raise
+        return None
 
 
 def _show(course: Course, label: str, report: Report) -> None:

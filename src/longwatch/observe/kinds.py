@@ -104,7 +104,52 @@ class _Migrate:
         return reconcile.since_verified(self._watch, self.settings, known)
 
 
-KINDS: dict[str, Callable[[Watch], Application]] = {"migrate": _Migrate}
+class _Learn:
+    def __init__(self, watch: Watch) -> None:
+        from longwatch.learn import settings  # noqa: PLC0415 - a watch loads one application only
+        from longwatch.learn.line import LearnLine  # noqa: PLC0415 - the same
+
+        self._watch = watch
+        self.settings = settings.load(watch.root)
+        self.line = LearnLine(self.settings, watch.root)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return self.settings.observe.secrets
+
+    def ready(self) -> None:
+        from longwatch.learn import preflight  # noqa: PLC0415 - only a run needs it
+
+        preflight.prove(self._watch, self.settings)
+
+    def summary(self, state: bytes) -> tuple[tuple[str, str], ...]:
+        return self.line.summary(msgspec.json.decode(state, type=self.line.state_type))
+
+    @property
+    def sandbox(self) -> str:
+        return "bubblewrap"
+
+    def world(self, store: Store) -> "World":
+        from longwatch.learn import witness  # noqa: PLC0415 - only a verification needs it
+
+        return witness.world(self._watch, self.settings, store)
+
+    def relied_on(self, state: bytes) -> tuple[str, ...]:
+        history = msgspec.json.decode(state, type=self.line.state_type).history
+        return tuple(one.receipt for one in history if one.receipt)
+
+    def examine(self, state: bytes | None) -> Iterator[Finding]:  # noqa: ARG002 - the protocol's signature
+        from longwatch.learn import preflight  # noqa: PLC0415 - only `doctor` needs it
+
+        return preflight.findings(self.settings)
+
+    def since_verified(self, state: bytes) -> tuple[Section, ...]:
+        known = msgspec.json.decode(state, type=self.line.state_type)
+        lines = tuple(f"experiment {one.number}: {one.decision}" for one in known.history[-5:])
+        return (Section(title="decided experiments", lines=lines),)
+
+
+KINDS: dict[str, Callable[[Watch], Application]] = {"learn": _Learn, "migrate": _Migrate}
 
 
 def find(folder: Path) -> Watch:
@@ -114,9 +159,7 @@ def find(folder: Path) -> Watch:
         watch = Watch(candidate)
         if watch.config.is_file():
             return watch
-    raise ConfigError(
-        f"There is no longwatch.toml in {start} or above it. `longwatch init migrate` makes one."
-    )
+    raise ConfigError(f"There is no longwatch.toml in {start} or above it. `longwatch init` makes one.")
 
 
 def load(watch: Watch) -> Application:

@@ -1,0 +1,48 @@
+"""What only a learn watch has: `init learn`, `fetch` and `set-hours`."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from longwatch.cli.common import HERE, AsJson, WatchDir, exits, out, show, watch_at
+
+
+def init(
+    watch_dir: Annotated[Path, typer.Option("--watch-dir", help="The folder; by default this one.")] = HERE,
+    *,
+    as_json: AsJson = False,
+) -> None:
+    """Make this folder a learn watch: a small code model is fine-tuned for days, and only gets better on evidence."""
+    from longwatch.cli import beginning  # noqa: PLC0415 - help needs none of it
+
+    with exits():
+        made = beginning.learn(watch_dir.resolve())
+        show(made, as_json=as_json, text=lambda: beginning.learn_text(made))
+
+
+def fetch() -> None:
+    """Fetch the embedded student once (92 MB), check it by digest, and convert it into your cache."""
+    from longwatch.learn.student.cache import cache_folder  # noqa: PLC0415 - help needs none of it
+    from longwatch.learn.student.load import embedded  # noqa: PLC0415 - takes seconds
+
+    def told(what: str, done: int, total: int) -> None:
+        if sys.stdout.isatty():
+            sys.stdout.write(f"\r\033[K{what}: {done} of {total}")
+            sys.stdout.flush()
+
+    with exits():
+        folder = embedded(cache_folder(), progress=told)
+        out(f"{chr(13) if sys.stdout.isatty() else ''}The student is ready: {folder}")
+
+
+def set_hours(
+    hours: Annotated[float, typer.Argument(help="Active hours of one experiment, 0.01 to 24.")],
+    watch_dir: WatchDir = HERE,
+) -> None:
+    """Change how long one experiment may be active. Only in an idle watch; nothing resumes by itself."""
+    from longwatch.observe.hours import set_hours as change  # noqa: PLC0415 - help needs none of it
+
+    with exits():
+        out(change(watch_at(watch_dir), hours))
