@@ -91,6 +91,9 @@ class ToyLine:
         told = (*state.outcomes, f"{name}:{word}")
         return msgspec.structs.replace(state, done=done, outcomes=told), (Note(f"toy.{word}", name),)
 
+    def reopen(self, state: ToyState) -> ToyState:
+        return state
+
     def resume(self, state: ToyState) -> ToyState:
         return state
 

@@ -165,6 +165,9 @@ class Line(Protocol, Generic[S, T]):
     def apply(self, state: S, step: T, outcome: Outcome, now: Instant) -> tuple[S, tuple[Note, ...]]:
         """Pure: the state after an outcome, and what to write in the log about it."""
 
+    def reopen(self, state: S) -> S:
+        """Pure: the state that a new supervisor takes up: what was seen of the world before it is no longer fresh."""
+
     def resume(self, state: S) -> S:
         """Pure: the state after `resume`: whatever the line waits for by itself is over (specification K13)."""
 

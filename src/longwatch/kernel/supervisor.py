@@ -110,7 +110,7 @@ class Supervisor(Generic[S, T]):
         snapshot = self._store.snapshot()
         life = snapshot.lifecycle
         self._life = msgspec.structs.replace(life, wait=life.wait and rebased(life.wait, now()))
-        self._state = msgspec.json.decode(snapshot.line, type=self._line.state_type)
+        self._state = self._line.reopen(msgspec.json.decode(snapshot.line, type=self._line.state_type))
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self.on_signal)
         self._recover()

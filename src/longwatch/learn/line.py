@@ -69,6 +69,10 @@ class LearnLine:
         counted = msgspec.structs.replace(state, serial=state.serial + 1)
         return after(self._settings, counted, step, outcome, now)
 
+    def reopen(self, state: LearnState) -> LearnState:
+        """It keeps no view of the world."""
+        return state
+
     def resume(self, state: LearnState) -> LearnState:
         """It never waits by itself."""
         return state

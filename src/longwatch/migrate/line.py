@@ -68,12 +68,16 @@ class MigrateLine:
         counted = msgspec.structs.replace(state, serial=state.serial + 1)
         return after(self._settings, counted, step, outcome, now)
 
+    def reopen(self, state: MigrateState) -> MigrateState:
+        """Return the state that a new supervisor takes up: queue and branch may have changed while nobody looked."""
+        return msgspec.structs.replace(state, surveyed_at=None)
+
     def resume(self, state: MigrateState) -> MigrateState:
         """Return the state after a person's `resume`: no job waits for its retry delay any more."""
         jobs = {
             name: msgspec.structs.replace(job, lost=0, not_before=None) for name, job in state.jobs.items()
         }
-        return msgspec.structs.replace(state, jobs=jobs)
+        return msgspec.structs.replace(state, jobs=jobs, surveyed_at=None)
 
     def accept(self, state: MigrateState, *, refresh: bool) -> MigrateState:
         """Return the state after a person looked: blocked jobs may try again, and HEAD is adopted if they say so."""
@@ -84,7 +88,7 @@ class MigrateLine:
             )
         jobs = {name: _again(job) for name, job in state.jobs.items()}
         head = "" if refresh else state.head
-        return msgspec.structs.replace(state, unsettled="", jobs=jobs, head=head, survey=None)
+        return msgspec.structs.replace(state, unsettled="", jobs=jobs, head=head, surveyed_at=None)
 
     def job(self, step: MigrateStep, *, confirm: bool) -> Run:
         """Return how a step's program is run: isolated from everything in the repository that could be imported."""
@@ -217,10 +221,16 @@ def _commit(  # noqa: PLR0917 - all that a commit binds
 
 
 def _again(job: Job) -> Job:
-    """A person looked: a blocked job may try again, a held change is looked at again."""
-    if job.status is not Status.BLOCKED:
-        return msgspec.structs.replace(job, held="")
-    return msgspec.structs.replace(job, status=Status.READY, attempts=0, lost=0, failing=(), not_before=None)
+    """A person looked: a blocked job may try again, and a held change is published if nothing is in its way now."""
+    if job.status is Status.BLOCKED:
+        return msgspec.structs.replace(
+            job, status=Status.READY, attempts=0, lost=0, failing=(), not_before=None
+        )
+    if job.held and job.candidate is not None:
+        # They moved what was in its way: the commit itself looks whether the paths are clean.
+        moved = msgspec.structs.replace(job.candidate, dirty_before=())
+        return msgspec.structs.replace(job, held="", candidate=moved)
+    return job
 
 
 def _moved(old: str, new: str, branch: str) -> str:

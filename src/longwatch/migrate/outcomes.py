@@ -80,7 +80,7 @@ def _attempted(
             return _refused(settings, charged, step.job, job, found, now)
         case Failed(_, evidence):
             charged = _charged_failure(settings, state, evidence)
-            return _with(msgspec.structs.replace(charged, survey=None), step.job, job), ()
+            return _with(msgspec.structs.replace(charged, surveyed_at=None), step.job, job), ()
         case Lost(what):
             return _cut(settings, budget.charge(settings.budget, state, Usage()), step, job, what, now)
         case Stopped(what):
@@ -130,7 +130,7 @@ def _committed(
         return _refused(settings, state, step.job, job, found, now)
     data = {"job": step.job, "commit": found.commit, "receipt": step.receipt}
     note = Note("job.committed", f"{step.job}: committed as {found.commit[:12]}.", data)
-    moved = msgspec.structs.replace(state, head=found.commit, survey=None)
+    moved = msgspec.structs.replace(state, head=found.commit, surveyed_at=None)
     if settings.publish.push:
         waiting = msgspec.structs.replace(job, status=Status.COMMITTED, commit=found.commit)
         return _with(moved, step.job, waiting), (note,)
@@ -186,14 +186,14 @@ def _refused(  # noqa: PLR0917 - what it takes to judge one attempt
         f"attempt.refused.{found.kind}", f"{name}: attempt {job.number} refused: {reason}", {"job": name}
     )
     blocked = (Note("job.blocked", f"{name}: blocked. {reason}", {"job": name}),) if last else ()
-    return _with(msgspec.structs.replace(state, survey=None), name, refused), (note, *blocked)
+    return _with(msgspec.structs.replace(state, surveyed_at=None), name, refused), (note, *blocked)
 
 
 def _cut(  # noqa: PLR0917 - what it takes to judge one attempt
     settings: MigrateSettings, state: MigrateState, step: Attempt, job: Job, what: str, now: Instant
 ) -> tuple[MigrateState, Said]:
     note = Note("attempt.lost", what, {"job": step.job})
-    state = msgspec.structs.replace(state, survey=None)
+    state = msgspec.structs.replace(state, surveyed_at=None)
     if settings.worker.interrupted is Interrupted.RECONCILE:
         held = msgspec.structs.replace(state, unsettled=what)
         return _with(held, step.job, job), (note,)
