@@ -19,7 +19,7 @@ _SHORT_SHARE = 0.5
 _TOKENS = 13
 _TOKEN_SHARE = 0.6
 _LEAST_TOKENS = 12
-"""Shorter code, such as `return a + b`, is in every program and says nothing."""
+"""Shorter code, such as `return len(a)`, is in every program and says nothing."""
 
 Gram = tuple[str, ...]
 

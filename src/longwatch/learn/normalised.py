@@ -2,6 +2,7 @@
 
 import ast
 import re
+import warnings
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -85,11 +86,21 @@ def code_key(language: Language, code: str) -> str:
     return " ".join(_parts(language, code, numbered=True))
 
 
+def parse(code: str) -> ast.Module:
+    """The syntax tree of somebody else's Python, without Python's remarks on its style.
+
+    Raises:
+        SyntaxError, ValueError: it is no Python.
+    """
+    with warnings.catch_warnings(action="ignore"):
+        return ast.parse(code)
+
+
 def _parts(language: Language, code: str, *, numbered: bool) -> Iterator[str]:
     if language is Language.JAVASCRIPT:
         return _javascript(code, numbered=numbered)
     try:
-        tree = ast.parse(code)
+        tree = parse(code)
     except (SyntaxError, ValueError):
         return iter(words(code))
     return _Python(tree, numbered=numbered).parts()

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from longwatch.learn import splits
+from longwatch.learn.normalised import parse
 from longwatch.learn.sources import asking, pinned
 from longwatch.learn.sources.source import LeftOut, Row
 from longwatch.learn.tasks import Language, Program, Split, Task
@@ -81,7 +82,7 @@ def _records(folder: Path) -> tuple[_Record, ...]:
 
 
 def _task(record: _Record, split: Split) -> Task:
-    code = record.code.replace("\r\n", "\n") + "\n"
+    code = record.code.replace("\r\n", "\n").replace("\r", "\n") + "\n"
     name, signature = _entry(code, record.test_list)
     return Task(
         id=f"{origin(record.task_id)}.python",
@@ -112,13 +113,13 @@ def _entry(code: str, tests: tuple[str, ...]) -> tuple[str, str]:
     """The function that the tests call, and its signature."""
     defined = {
         node.name: f"{node.name}({ast.unparse(node.args)})"
-        for node in ast.walk(ast.parse(code))
+        for node in ast.walk(parse(code))
         if isinstance(node, ast.FunctionDef)
     }
     called = [
         node.func.id
         for test in tests
-        for node in ast.walk(ast.parse(test))
+        for node in ast.walk(parse(test))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     ]
     name = next(name for name in called if name in defined)
