@@ -6,7 +6,16 @@ from longwatch.migrate.patterns import fold
 from longwatch.migrate.protection import protection
 from longwatch.migrate.settings import Check, MigrateSettings, Repository, WorkerSettings
 
-TREE = ("tools/check.py", "src/queue.py", "tests/test_a.py", "platform/__init__.py", "shop/a.py")
+TREE = (
+    "tools/check.py",
+    "run_tests.py",
+    "tests/run.sh",
+    "tests/test_b.py",
+    "src/queue.py",
+    "tests/test_a.py",
+    "platform/__init__.py",
+    "shop/a.py",
+)
 
 
 def matches(path: str, *argv: str, cwd: str = ".") -> bool:
@@ -59,3 +68,31 @@ def test_the_folder_that_a_check_runs_in_counts_too() -> None:
 )
 def test_other_names_are_free_and_a_projects_own_module_is_its_own(path: str) -> None:
     assert not matches(path, "python3", "tools/check.py")
+
+
+@pytest.mark.guarantee("M14", "M16")
+@pytest.mark.parametrize(
+    ("path", "argv"),
+    [
+        ("run_tests.py", ("python3", "run_tests.py")),
+        ("tests/run.sh", ("sh", "tests/run.sh", "tests/test_a.py")),
+        ("tests/run.sh", ("./tests/run.sh",)),
+    ],
+)
+def test_the_program_that_runs_the_tests_is_protected_whatever_its_name(
+    path: str, argv: tuple[str, ...]
+) -> None:
+    assert matches(path, *argv)
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("pytest", "tests/test_a.py"),
+        ("python3", "-m", "pytest", "tests/test_a.py"),
+        ("sh", "tests/run.sh", "tests/test_a.py"),
+        ("npm", "test", "--", "tests/test_a.py"),
+    ],
+)
+def test_a_test_that_is_only_selected_is_free(argv: tuple[str, ...]) -> None:
+    assert not matches("tests/test_a.py", *argv)
