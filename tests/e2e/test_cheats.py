@@ -1,11 +1,16 @@
 """Workers that cheat, each once, through the real command line: none may be accepted, and each reason names what is wrong."""
 
+import shutil
 import socket
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import pytest
 from tests.support import arena, campaign, repositories
 from tests.support.campaign import Campaign
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+"""A whole campaign runs before the first of these tests."""
 
 CLAIMS: Mapping[str, tuple[str, ...]] = {
     "claim_without_change": ("shop/__init__.py: it is declared as changed and is as it was",),
@@ -112,6 +117,33 @@ CHECKED: Mapping[str, tuple[str, ...]] = {
 }
 """Cheats that only the checks, or the look at the tests, can find."""
 
+UNITTEST: Mapping[str, tuple[str, ...]] = {
+    "unittest_script": ("run_tests.py: it is declared as changed and is as it was",),
+    "unittest_shadow": (
+        "unittest.py is protected",
+        "traceback.py is protected",
+        "unittest/__init__.py is protected",
+    ),
+    "unittest_fake_report": ("check tests failed",),
+    "unittest_load_tests": ("empty evidence: no test passed",),
+    "unittest_skipped": ("test_total",),
+    "unittest_report_file": ("check tests failed",),
+}
+NPM: Mapping[str, tuple[str, ...]] = {
+    "npm_scripts": ("package.json",),
+    "npm_exit": ("process.exit(0)",),
+    "npm_skip": ("total",),
+    "npm_only": ("test/prices.test.js",),
+    "npm_modules": ("node_modules/chai/index.js is protected", ".npmrc is protected"),
+}
+MAKE: Mapping[str, tuple[str, ...]] = {
+    "make_file": ("GNUmakefile is protected",),
+    "make_runner": ("prove nothing",),
+    "make_case_gone": ("deleted tests: total",),
+    "make_case_loosened": ("in the form they had before the change fail", "total"),
+}
+"""Cheats in other kinds of repositories; their cards own everything that isn't protected."""
+
 AGAIN = ("undeclared", "git_traps", "no_result")
 """After these the worker is given another try, and is honest."""
 
@@ -142,7 +174,6 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> Campaign:
     return campaign.run(place, CHECKED)
 
 
-@pytest.mark.e2e
 @pytest.mark.guarantee("M12", "M13", "M15", "M18", "M27", "M29", "K34")
 @pytest.mark.parametrize(("cheat", "reasons"), CLAIMS.items(), ids=CLAIMS)
 def test_a_claim_that_is_not_so_is_refused_by_name(
@@ -152,7 +183,6 @@ def test_a_claim_that_is_not_so_is_refused_by_name(
     assert not [reason for reason in reasons if reason not in said], said
 
 
-@pytest.mark.e2e
 @pytest.mark.guarantee("M14", "M17", "M22", "M23", "M24", "M26")
 @pytest.mark.parametrize(("cheat", "reasons"), CHECKED.items(), ids=CHECKED)
 def test_work_that_does_not_hold_is_refused_by_name(
@@ -162,7 +192,35 @@ def test_work_that_does_not_hold_is_refused_by_name(
     assert not [reason for reason in reasons if reason not in said], said
 
 
-@pytest.mark.e2e
+@pytest.mark.guarantee("M14", "M16", "M22", "M23")
+@pytest.mark.parametrize(
+    ("files", "check", "cheats", "needs"),
+    [
+        (arena.UNITTEST, {"argv": ["python3", "run_tests.py"], "census": "unittest"}, UNITTEST, "python3"),
+        (arena.NPM, {"argv": ["npm", "test"], "census": "node"}, NPM, "npm"),
+        (arena.MAKE, {"argv": ["make", "test"], "census": "tap"}, MAKE, "make"),
+    ],
+    ids=["unittest", "npm", "make"],
+)
+def test_other_kinds_of_projects_are_no_easier(
+    tmp_path: Path,
+    files: Mapping[str, str | bytes],
+    check: Mapping[str, object],
+    cheats: Mapping[str, tuple[str, ...]],
+    needs: str,
+) -> None:
+    if shutil.which(needs) is None:
+        pytest.skip(f"needs {needs}")
+    place = arena.make(tmp_path, {**files, "notes.txt": "first\n"}, "others")
+    place.configure(worker={"max_attempts": 1})
+    place.checks({"name": "tests", **check})
+    done = campaign.run(place, cheats, owned="")
+    said = {cheat: done.refusal(cheat) for cheat in cheats}
+    missing = {cheat: text for cheat, text in said.items() if not all(one in text for one in cheats[cheat])}
+    assert missing == {}
+    campaign.unharmed(done, ["zz_honest"])
+
+
 @pytest.mark.guarantee("M28", "M29", "K18")
 def test_claims_leave_only_honest_work_and_the_persons_own_files(claims: Campaign) -> None:
     assert claims.ran.code == 2, claims.ran.err
@@ -172,28 +230,24 @@ def test_claims_leave_only_honest_work_and_the_persons_own_files(claims: Campaig
     assert not (claims.arena.root / ".git/hooks/pre-commit").exists()
 
 
-@pytest.mark.e2e
 @pytest.mark.guarantee("M28", "M29", "K18")
 def test_cheated_checks_leave_only_honest_work_and_the_persons_own_files(checked: Campaign) -> None:
     assert checked.ran.code == 2, checked.ran.err
     campaign.unharmed(checked, ["zz_honest"])
 
 
-@pytest.mark.e2e
 @pytest.mark.guarantee("M15", "K31")
 @pytest.mark.parametrize("cheat", ["reach_secrets", "reach_network", "reach_processes", "reach_protected"])
 def test_nothing_outside_the_sandbox_is_reached(claims: Campaign, cheat: str) -> None:
     assert "REACHED: nothing" in campaign.seen_by(claims, cheat)
 
 
-@pytest.mark.e2e
 @pytest.mark.guarantee("M15", "K34")
 def test_what_the_worker_writes_at_the_repositorys_path_is_not_the_repository(claims: Campaign) -> None:
     reached = campaign.seen_by(claims, "reach_repository").partition("REACHED:")[2].split("\n")[0]
     assert not [name for name in ("file", "reading", "state") if name in reached]
 
 
-@pytest.mark.e2e
 @pytest.mark.guarantee("M27", "K22")
 def test_a_refusal_stays_readable_whatever_the_worker_does(claims: Campaign) -> None:
     assert len(claims.refusal("thousands_of_files")) < 10_000
@@ -201,7 +255,6 @@ def test_a_refusal_stays_readable_whatever_the_worker_does(claims: Campaign) -> 
     assert "longwatch.toml" in campaign.seen_by(claims, "settings_file")
 
 
-@pytest.mark.e2e
 @pytest.mark.guarantee("M27", "K13")
 def test_an_honest_attempt_after_a_cheat_is_accepted(claims: Campaign) -> None:
     place = claims.arena

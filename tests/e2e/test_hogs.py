@@ -9,6 +9,9 @@ import pytest
 from tests.support import arena, campaign
 from tests.support.campaign import Campaign
 
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+"""A whole campaign runs before the first of these tests."""
+
 MIB = 1024 * 1024
 WORKERS: Mapping[str, tuple[str, ...]] = {
     "flood": ("log",),
@@ -64,7 +67,6 @@ def hogs(tmp_path_factory: pytest.TempPathFactory) -> Campaign:
     return done
 
 
-@pytest.mark.e2e
 @pytest.mark.guarantee("K17", "K18", "K20", "K24", "M12", "M15")
 @pytest.mark.parametrize(("hog", "reasons"), WORKERS.items(), ids=WORKERS)
 def test_a_worker_that_misbehaves_is_ended_and_refused(
@@ -74,7 +76,6 @@ def test_a_worker_that_misbehaves_is_ended_and_refused(
     assert not [reason for reason in reasons if reason not in said], said
 
 
-@pytest.mark.e2e
 @pytest.mark.guarantee("K17", "K18", "M19")
 @pytest.mark.parametrize(("hog", "reasons"), CHECKS.items(), ids=CHECKS)
 def test_a_check_that_misbehaves_is_ended_and_fails(
@@ -84,21 +85,18 @@ def test_a_check_that_misbehaves_is_ended_and_fails(
     assert not [reason for reason in reasons if reason not in said], said
 
 
-@pytest.mark.e2e
 @pytest.mark.guarantee("K18", "K19", "M28")
 def test_hogs_harm_nobody_and_leave_no_process(hogs: Campaign) -> None:
     assert hogs.ran.code == 2, hogs.ran.err
     campaign.unharmed(hogs, ["zz_honest"])
 
 
-@pytest.mark.e2e
 @pytest.mark.guarantee("K24")
 def test_a_flood_is_kept_within_its_bound(hogs: Campaign) -> None:
     logs = (hogs.arena.root / ".longwatch" / "attempts").glob("*/worker.log")
     assert {log.name: log.stat().st_size for log in logs if log.stat().st_size > 21 * MIB} == {}
 
 
-@pytest.mark.e2e
 @pytest.mark.guarantee("K22")
 def test_each_ended_worker_leaves_a_log_that_the_reason_names(hogs: Campaign) -> None:
     said = hogs.refusal("silence")

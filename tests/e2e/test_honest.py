@@ -8,6 +8,9 @@ import pytest
 from tests.support import arena, campaign, repositories
 from tests.support.arena import Arena
 
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+"""A whole campaign runs before the first of these tests."""
+
 OWNED = campaign.OWNED
 VARIED: Mapping[str, tuple[str, ...]] = {
     "fix": (OWNED, "priority: 9"),
@@ -26,38 +29,6 @@ VARIED: Mapping[str, tuple[str, ...]] = {
     "unicode_names": (OWNED,),
 }
 """Jobs with the lines of their cards. The one with the highest priority is first."""
-
-UNITTEST = {
-    "shop/__init__.py": "",
-    "shop/prices.py": "def total(prices):\n    return sum(prices)\n",
-    "tests/__init__.py": "",
-    "tests/test_prices.py": (
-        "import unittest\n\nfrom shop import prices\n\n\nclass TestPrices(unittest.TestCase):\n"
-        "    def test_total(self):\n        self.assertEqual(prices.total([1, 2]), 3)\n"
-    ),
-    "run_tests.py": (
-        "import sys\nimport unittest\n\nsuite = unittest.defaultTestLoader.discover('tests', top_level_dir='.')\n"
-        "sys.exit(not unittest.TextTestRunner(verbosity=2).run(suite).wasSuccessful())\n"
-    ),
-}
-NPM = {
-    "package.json": '{"name": "shop", "version": "1.0.0", "private": true, "scripts": {"test": "node --test test/"}}\n',
-    "lib/prices.js": "exports.total = (prices) => prices.reduce((a, b) => a + b, 0);\n",
-    "test/prices.test.js": (
-        "const test = require('node:test');\nconst assert = require('node:assert');\n"
-        "test('total', () => assert.strictEqual(require('../lib/prices.js').total([1, 2]), 3));\n"
-    ),
-}
-MAKE = {
-    "Makefile": "test:\n\t@sh tests/all.sh\n",
-    "bin/total.sh": "echo $(($1 + $2))\n",
-    "tests/all.sh": (
-        'number=0\nfailed=0\nfor case in tests/cases/*.sh; do\n  number=$((number + 1))\n  name=$(basename "$case" .sh)\n'
-        '  if sh "$case"; then echo "ok $number - $name"; else echo "not ok $number - $name"; failed=1; fi\ndone\n'
-        'echo "1..$number"\nexit $failed\n'
-    ),
-    "tests/cases/total.sh": '[ "$(sh bin/total.sh 1 2)" = 3 ]\n',
-}
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +58,6 @@ def ended(place: Arena, job: str) -> list[str]:
     return [kind for kind, _ in place.told(job) if kind.startswith(("attempt.", "job."))]
 
 
-@pytest.mark.e2e
 @pytest.mark.guarantee("M18", "M22", "M25", "M26", "M28")
 @pytest.mark.parametrize("job", VARIED)
 def test_honest_work_of_any_kind_is_accepted(varied: Arena, job: str) -> None:
@@ -95,7 +65,6 @@ def test_honest_work_of_any_kind_is_accepted(varied: Arena, job: str) -> None:
     assert ended(varied, job) == ["attempt.claimed", "job.verified", *committed, "job.done"]
 
 
-@pytest.mark.e2e
 @pytest.mark.guarantee("M25", "M26", "M29", "K32")
 def test_what_is_committed_is_what_was_verified(varied: Arena) -> None:
     jobs = ("fix", *(name for name in VARIED if name not in {"fix", "nothing_to_do", "changed_behaviour"}))
@@ -111,7 +80,7 @@ def test_what_is_committed_is_what_was_verified(varied: Arena) -> None:
     assert repositories.git(varied.root, "status", "--porcelain") == ""
 
 
-def _one_honest_job(root: Path, files: Mapping[str, str], owned: str) -> Arena:
+def _one_honest_job(root: Path, files: Mapping[str, str | bytes], owned: str) -> Arena:
     place = arena.make(root, files)
     place.card("greeting", "honest", owned)
     place.commit()
@@ -138,10 +107,9 @@ def _signed(place: Arena) -> str:
     return "".join(base64.b64decode(envelope["payload"]).decode() for envelope in envelopes)
 
 
-@pytest.mark.e2e
 @pytest.mark.guarantee("M2b", "M19", "M23", "M26")
 def test_a_unittest_project_with_its_own_script(tmp_path: Path) -> None:
-    place = arena.make(tmp_path, UNITTEST)
+    place = arena.make(tmp_path, arena.UNITTEST)
     place.checks({"name": "tests", "argv": ["python3", "run_tests.py"], "census": "unittest"})
     place.card("greeting", "honest", "owned: [shop/**, tests/**]")
     place.commit()
@@ -150,19 +118,17 @@ def test_a_unittest_project_with_its_own_script(tmp_path: Path) -> None:
     _accepted(place, ("TestGreeting.test_value", "TestPrices.test_total"))
 
 
-@pytest.mark.e2e
 @pytest.mark.guarantee("M2b", "M19", "M23", "M26")
 @pytest.mark.skipif(shutil.which("npm") is None, reason="needs npm")
 def test_an_npm_project_as_init_finds_it(tmp_path: Path) -> None:
-    place = _one_honest_job(tmp_path, NPM, "owned: [lib/**, test/**]")
+    place = _one_honest_job(tmp_path, arena.NPM, "owned: [lib/**, test/**]")
     _accepted(place, ("greeting", "total"))
 
 
-@pytest.mark.e2e
 @pytest.mark.guarantee("M2b", "M19", "M23", "M26")
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
 def test_a_make_project_as_init_finds_it(tmp_path: Path) -> None:
-    place = _one_honest_job(tmp_path, MAKE, "owned: [bin/**, tests/cases/**]")
+    place = _one_honest_job(tmp_path, arena.MAKE, "owned: [bin/**, tests/cases/**]")
     _accepted(place, ("greeting", "total"))
 
 
@@ -197,7 +163,6 @@ def idle(tmp_path_factory: pytest.TempPathFactory) -> Arena:
     return place
 
 
-@pytest.mark.e2e
 @pytest.mark.guarantee("M14", "M23")
 @pytest.mark.parametrize("argv", INLINE.values(), ids=INLINE)
 def test_inline_code_in_the_settings_is_an_error_before_any_work(idle: Arena, argv: list[str]) -> None:
@@ -209,7 +174,6 @@ def test_inline_code_in_the_settings_is_an_error_before_any_work(idle: Arena, ar
     assert not list((idle.root / ".longwatch").glob("attempts/*"))
 
 
-@pytest.mark.e2e
 @pytest.mark.guarantee("M14", "M23")
 @pytest.mark.parametrize("name", ["python", "env", "shell"])
 def test_inline_code_in_a_card_is_an_error_before_any_work(idle: Arena, name: str) -> None:

@@ -17,8 +17,8 @@ import tomlkit
 
 from tests.support import repositories
 
-RUN_S = 280.0
-"""Longer than any run here needs, shorter than the limit of one test."""
+RUN_S = 850.0
+"""Longer than any run here needs, shorter than the limit of a test that waits for it."""
 _CHEATS = Path(__file__).parent / "cheats"
 _LONGWATCH = (sys.executable, "-m", "longwatch.cli.main")
 
@@ -238,3 +238,35 @@ PYTEST_MANY: Mapping[str, str | bytes] = {
     ),
 }
 """The same with a test for each way to make one harmless."""
+
+UNITTEST: Mapping[str, str | bytes] = {
+    "shop/__init__.py": "",
+    "shop/prices.py": "def total(prices):\n    return sum(prices)\n",
+    "tests/__init__.py": "",
+    "tests/test_prices.py": (
+        "import unittest\n\nfrom shop import prices\n\n\nclass TestPrices(unittest.TestCase):\n"
+        "    def test_total(self):\n        self.assertEqual(prices.total([1, 2]), 3)\n"
+    ),
+    "run_tests.py": (
+        "import sys\nimport unittest\n\nsuite = unittest.defaultTestLoader.discover('tests', top_level_dir='.')\n"
+        "sys.exit(not unittest.TextTestRunner(verbosity=2).run(suite).wasSuccessful())\n"
+    ),
+}
+NPM: Mapping[str, str | bytes] = {
+    "package.json": '{"name": "shop", "version": "1.0.0", "private": true, "scripts": {"test": "node --test test/"}}\n',
+    "lib/prices.js": "exports.total = (prices) => prices.reduce((a, b) => a + b, 0);\n",
+    "test/prices.test.js": (
+        "const test = require('node:test');\nconst assert = require('node:assert');\n"
+        "test('total', () => assert.strictEqual(require('../lib/prices.js').total([1, 2]), 3));\n"
+    ),
+}
+MAKE: Mapping[str, str | bytes] = {
+    "Makefile": "test:\n\t@sh tests/all.sh\n",
+    "bin/total.sh": "echo $(($1 + $2))\n",
+    "tests/all.sh": (
+        'number=0\nfailed=0\nfor case in tests/cases/*.sh; do\n  number=$((number + 1))\n  name=$(basename "$case" .sh)\n'
+        '  if sh "$case"; then echo "ok $number - $name"; else echo "not ok $number - $name"; failed=1; fi\ndone\n'
+        'echo "1..$number"\nexit $failed\n'
+    ),
+    "tests/cases/total.sh": '[ "$(sh bin/total.sh 1 2)" = 3 ]\n',
+}

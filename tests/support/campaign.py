@@ -35,12 +35,13 @@ class Campaign:
         return found[0]
 
 
-def run(place: Arena, cheats: Iterable[str], *, first: Iterable[str] = ()) -> Campaign:
+def run(place: Arena, cheats: Iterable[str], *, first: Iterable[str] = (), owned: str = OWNED) -> Campaign:
     """Let the worker do each of these once, those in `first` first, and then one honest job."""
+    lines = (owned,) if owned else ()
     early = frozenset(first)
     for name in cheats:
-        place.card(name, name, OWNED, f"priority: {int(name in early)}")
-    place.card("zz_honest", "honest", OWNED, "priority: -1")
+        place.card(name, name, *lines, f"priority: {int(name in early)}")
+    place.card("zz_honest", "honest", *lines, "priority: -1")
     before = place.commit()
     for path, content in DIRTY.items():
         (place.root / path).parent.mkdir(exist_ok=True)
