@@ -8,7 +8,7 @@ import pytest
 
 from longwatch.kernel.identity import snapshot
 from longwatch.kernel.tree import own_children
-from longwatch.learn.grading import Bounds, grade
+from longwatch.learn.grading import Bounds, grade, relay
 from longwatch.learn.tasks import Case, Cases, Language, Program, Split, Task, Verdict
 
 # The number stands in the command line of every process that grading starts here: so what is left can be found.
@@ -65,7 +65,9 @@ def left_behind() -> list[str]:
     found = []
     for stat in snapshot():
         try:
-            line = Path(f"/proc/{stat.pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+            line = (
+                Path(f"/proc/{stat.pid}/cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+            )
         except OSError:
             continue
         if f" {MARK} " in line and not stat.dead and stat.pid != os.getpid():
@@ -461,7 +463,7 @@ JAVASCRIPT = {
     "defines nothing": "",
     "is no function": "const order = [1, 2, 3];",
     "does not parse": "function order( { return [1, 2, 3]; }",
-    "prints markers": "function order(values) { console.log('PASS', '[\"verdict\",\"\",true,\"\"]'); return values; }",
+    "prints markers": 'function order(values) { console.log(\'PASS\', \'["verdict","",true,""]\'); return values; }',
     "forges a verdict on every descriptor": """
 const fs = require("fs");
 function order(values) {
@@ -528,6 +530,12 @@ def expect_failure(answer: str, language: Language, tests: Cases | Program, boun
     assert own_children(snapshot()) == frozenset()
 
 
+@pytest.fixture
+def seems_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What only waits is given its few seconds, and no more because others compute."""
+    monkeypatch.setattr(relay, "_crowding", lambda: 1.0)
+
+
 def of(table: dict[str, str]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("answer", table.values(), ids=table.keys())
 
@@ -547,6 +555,7 @@ def test_no_python_cheat_passes(answer: str, tests: Cases | Program) -> None:
 
 
 @pytest.mark.guarantee("L10")
+@pytest.mark.usefixtures("seems_idle")
 @of(IDLE)
 def test_no_idle_python_cheat_passes(answer: str) -> None:
     expect_failure(answer, Language.PYTHON, PROGRAMS[Language.PYTHON], IMPATIENT)
@@ -560,6 +569,7 @@ def test_no_javascript_cheat_passes(answer: str, tests: Cases | Program) -> None
 
 
 @pytest.mark.guarantee("L10")
+@pytest.mark.usefixtures("seems_idle")
 @of(JAVASCRIPT_IDLE)
 def test_no_idle_javascript_cheat_passes(answer: str) -> None:
     expect_failure(answer, Language.JAVASCRIPT, CASES, IMPATIENT)
