@@ -13,9 +13,7 @@ from longwatch.learn.tasks import Language, Split
 seeds = st.integers(min_value=0, max_value=2**63)
 rows = st.integers(min_value=0, max_value=10**9)
 TASKS = [
-    task
-    for row in Generated(1, (Language.PYTHON, Language.JAVASCRIPT)).rows(0, 120)
-    for task in row.tasks
+    task for row in Generated(1, (Language.PYTHON, Language.JAVASCRIPT)).rows(0, 120) for task in row.tasks
 ]
 
 
@@ -23,7 +21,9 @@ TASKS = [
 @settings(max_examples=60, deadline=None)
 @given(seed=seeds, row=rows)
 def test_any_row_of_any_seed_is_there_and_always_the_same(seed, row):
-    first, second = (list(Generated(seed, levels=(1,), families=("lists",)).rows(row, row + 1)) for _ in range(2))
+    first, second = (
+        list(Generated(seed, levels=(1,), families=("lists",)).rows(row, row + 1)) for _ in range(2)
+    )
     assert msgspec.json.encode(first) == msgspec.json.encode(second)
     assert first[0].tasks or first[0].left_out
 
@@ -72,4 +72,6 @@ def test_expected_values_survive_plain_data(row, chance):
     built = build(template, number, chance)
     if built is not None:
         assert msgspec.json.decode(msgspec.json.encode(built[1]), type=type(built[1])) is not None
-        assert all(msgspec.json.decode(msgspec.json.encode(case.expected)) == case.expected for case in built[1])
+        assert all(
+            msgspec.json.decode(msgspec.json.encode(case.expected)) == case.expected for case in built[1]
+        )

@@ -20,7 +20,9 @@ BOTH = (Language.PYTHON, Language.JAVASCRIPT)
 SIDES = {Split.TRAIN, Split.DEV, Split.CONFIRM, Split.SEALED}
 
 
-def some_tasks(seed: int = 1, rows: int = 400, languages: tuple[Language, ...] = BOTH, **choice) -> list[Task]:
+def some_tasks(
+    seed: int = 1, rows: int = 400, languages: tuple[Language, ...] = BOTH, **choice
+) -> list[Task]:
     return [task for row in Generated(seed, languages, **choice).rows(0, rows) for task in row.tasks]
 
 
@@ -56,7 +58,9 @@ def test_there_are_twelve_families_with_six_templates_and_all_levels():
     templates = all_templates()
     assert len(FAMILIES) >= 12
     assert min(Counter(one.family for one in templates).values()) >= 6
-    assert {(one.family, one.level) for one in templates} == {(name, level) for name in FAMILIES for level in (1, 2, 3)}
+    assert {(one.family, one.level) for one in templates} == {
+        (name, level) for name in FAMILIES for level in (1, 2, 3)
+    }
 
 
 def test_template_names_are_unique():
@@ -119,7 +123,9 @@ def test_rows_are_the_same_in_another_process_and_from_any_start():
         "rows = Generated(7, (Language.PYTHON, Language.JAVASCRIPT)).rows(90, 120)\n"
         "sys.stdout.buffer.write(msgspec.json.encode(list(rows)))\n"
     )
-    other = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, timeout=120).stdout
+    other = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, check=True, timeout=120
+    ).stdout
     assert other == msgspec.json.encode(list(Generated(7, BOTH).rows(0, 120))[90:])
 
 
@@ -179,7 +185,10 @@ def test_prompts_say_what_is_asked():
 
 
 def test_texts_outside_ascii_are_in_the_tests():
-    assert any(not one.prompt.isascii() or "é" in str(one.tests) for one in some_tasks(rows=200, families=("strings",)))
+    assert any(
+        not one.prompt.isascii() or "é" in str(one.tests)
+        for one in some_tasks(rows=200, families=("strings",))
+    )
 
 
 def test_ids_are_unique_and_can_be_file_names():

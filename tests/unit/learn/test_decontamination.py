@@ -9,6 +9,8 @@ from longwatch.learn.normalised import code_key, words
 from longwatch.learn.sources import humaneval, mbpp
 from longwatch.learn.tasks import Language, Split
 
+pytestmark = pytest.mark.skipif(not PUBLIC.exists(), reason="the public data are not here")
+
 CLOSE = """
 def any_near_pair(values: list, limit: float) -> bool:
     # another comment
@@ -40,7 +42,9 @@ def only(audits, name):
 
 @pytest.mark.guarantee("L4")
 def test_a_paraphrased_task_with_renamed_variables_is_found_by_its_solution(index):
-    found = task("x", prompt="Tell whether some two values lie nearer together than a limit.", reference=CLOSE)
+    found = task(
+        "x", prompt="Tell whether some two values lie nearer together than a limit.", reference=CLOSE
+    )
     assert index.near(found) == Near("HumanEval.0", "solution")
 
 
@@ -55,7 +59,9 @@ def test_a_changed_line_does_not_hide_a_solution(index):
 def test_every_prompt_is_found_without_its_solution_in_another_case_and_frame(audits, index):
     for one in audits:
         shouted = one.prompt.upper().replace(",", " ; ").replace("_", " ")
-        assert index.near(task("x", prompt=f"Please solve this!\n{shouted}", reference="")) is not None, one.id
+        assert index.near(task("x", prompt=f"Please solve this!\n{shouted}", reference="")) is not None, (
+            one.id
+        )
 
 
 @pytest.mark.guarantee("L4")
@@ -71,7 +77,9 @@ def test_every_solution_with_other_names_is_found(audits, index):
 def renamed(code: str) -> str:
     tree = ast.parse(code)
     own = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    own |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    own |= {
+        node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
     for node in ast.walk(tree):
         if isinstance(node, ast.arg) and node.arg in own:
             node.arg = f"other_{node.arg}"
@@ -82,10 +90,14 @@ def renamed(code: str) -> str:
 
 @pytest.mark.guarantee("L4")
 def test_a_renamed_javascript_solution_is_found():
-    index = Index([task("audit", Split.AUDIT, language=Language.JAVASCRIPT, prompt="Sum them.", reference=SUM_BELOW)])
+    index = Index(
+        [task("audit", Split.AUDIT, language=Language.JAVASCRIPT, prompt="Sum them.", reference=SUM_BELOW)]
+    )
     near = index.near(task("x", language=Language.JAVASCRIPT, prompt="Add.", reference=RENAMED))
     assert near == Near("audit", "solution")
-    other = RENAMED.replace("v < k", "v > k").replace("t += v", "t *= v - 1").replace("let t = 0", "let t = 1")
+    other = (
+        RENAMED.replace("v < k", "v > k").replace("t += v", "t *= v - 1").replace("let t = 0", "let t = 1")
+    )
     assert index.near(task("x", language=Language.JAVASCRIPT, prompt="Add.", reference=other)) is None
 
 
@@ -104,14 +116,18 @@ def test_repeated_problems_inside_mbpp_are_seen():
 
 
 def test_code_that_says_nothing_is_nobodys():
-    index = Index([task("audit", Split.AUDIT, prompt="Add two.", reference="def size(x):\n    return len(x)\n")])
+    index = Index(
+        [task("audit", Split.AUDIT, prompt="Add two.", reference="def size(x):\n    return len(x)\n")]
+    )
     assert index.near(task("x", prompt="Other words.", reference="def f(a):\n    return len(a)\n")) is None
     assert index.near(task("x", prompt="add: TWO", reference="")) == Near("audit", "prompt")
 
 
 def test_rows_of_numbers_in_examples_are_nobodys():
     numbers = ", ".join(map(str, range(30)))
-    index = Index([task("audit", Split.AUDIT, prompt=f"Sort [{numbers}] upwards and say how long it took you to do so")])
+    index = Index(
+        [task("audit", Split.AUDIT, prompt=f"Sort [{numbers}] upwards and say how long it took you to do so")]
+    )
     assert index.near(task("x", prompt=f"Reverse this: [{numbers}]", reference="")) is None
 
 

@@ -17,7 +17,9 @@ def test_a_side_never_changes():
 def test_shares_are_kept():
     shares = Counter(splits.side_of(f"problem {number}") for number in range(20_000))
     wanted = {Split.TRAIN: 0.50, Split.DEV: 0.15, Split.CONFIRM: 0.23, Split.SEALED: 0.12}
-    assert {split: round(count / 20_000, 2) for split, count in shares.items()} == pytest.approx(wanted, abs=0.015)
+    assert {split: round(count / 20_000, 2) for split, count in shares.items()} == pytest.approx(
+        wanted, abs=0.015
+    )
 
 
 @pytest.mark.guarantee("L4")
@@ -25,7 +27,9 @@ def test_shares_are_kept():
 def test_two_sides_are_refused_and_named(kind):
     one = task("a", **{kind: "shared"})
     other = task("b", Split.CONFIRM, **{kind: "shared"})
-    with pytest.raises(IntegrityError, match=f"{kind} 'shared' is on two sides: 'a' is train and 'b' is confirm"):
+    with pytest.raises(
+        IntegrityError, match=f"{kind} 'shared' is on two sides: 'a' is train and 'b' is confirm"
+    ):
         splits.check([one, task("c"), other])
 
 

@@ -1,16 +1,22 @@
+import os
+import signal
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 
 import msgspec
 import pytest
 from curricula import BOTH, Listed, generated, task, usable
 
+from longwatch.kernel import files
 from longwatch.kernel.errors import IntegrityError, NotReadyError, TransientError
 from longwatch.learn import windows
 from longwatch.learn.curriculum.generated import Generated
 from longwatch.learn.decontamination import Index
-from longwatch.learn.grading.screening import Finding, Screened
+from longwatch.learn.grading.screening import Finding, Screened, screen
 from longwatch.learn.sources.source import LeftOut, Row
-from longwatch.learn.tasks import Language, Split
+from longwatch.learn.tasks import Case, Cases, Language, Split
 from longwatch.learn.windows import NOT_NEEDED, Order
 
 WANTED = {Split.TRAIN: 40, Split.DEV: 10, Split.CONFIRM: 30, Split.SEALED: 5}
@@ -41,7 +47,12 @@ def test_a_window_holds_what_was_asked_and_says_so(tmp_path):
     assert manifest.languages == Counter(one.language.value for one in tasks)
     assert manifest.families == Counter(one.family for one in tasks)
     assert sum(manifest.left_out.values()) + len(tasks) >= 2 * (manifest.end_row - manifest.start_row) * 0.9
-    assert (manifest.source, manifest.start_row, manifest.exhausted, manifest.shortage) == ("generated", 0, False, "")
+    assert (manifest.source, manifest.start_row, manifest.exhausted, manifest.shortage) == (
+        "generated",
+        0,
+        False,
+        "",
+    )
     assert sorted(listing(tmp_path / "w")) == [
         "confirm.jsonl", "dev.jsonl", "manifest.json", "order.json", "sealed.jsonl", "train.jsonl",
     ]  # fmt: skip
@@ -76,11 +87,12 @@ class Killed(BaseException):
 
 @pytest.mark.guarantee("L3")
 @pytest.mark.parametrize("dies_after", range(14))
-def test_a_preparation_that_is_killed_before_any_write_goes_on_and_gives_the_same(tmp_path, monkeypatch, dies_after):
+def test_a_preparation_that_is_killed_before_any_write_goes_on_and_gives_the_same(
+    tmp_path, monkeypatch, dies_after
+):
     wanted = order(problems={Split.TRAIN: 60, Split.CONFIRM: 25})
     prepare(tmp_path / "whole", wanted)
     writes = 0
-    from longwatch.kernel import files
 
     def counted(real):
         def write(*arguments, **named):
@@ -262,3 +274,61 @@ def test_progress_is_told(tmp_path):
     prepare(tmp_path / "w", progress=lambda row, have: heard.append((row, sum(have.values()))))
     assert heard == sorted(heard)
     assert heard[-1][1] == sum(WANTED.values())
+
+
+PREPARES = """
+import sys
+from pathlib import Path
+from curricula import BOTH, usable
+from longwatch.learn import windows
+from longwatch.learn.curriculum.generated import Generated
+from longwatch.learn.decontamination import Index
+from longwatch.learn.tasks import Split
+
+windows.prepare(
+    Path(sys.argv[1]),
+    windows.Order(number=1, start_row=0, problems={Split.TRAIN: 400}),
+    Generated(1, BOTH, levels=(1, 2)),
+    validate=usable,
+    audits=Index([]),
+    progress=lambda row, have: print(row, flush=True),
+)
+"""
+
+
+@pytest.mark.guarantee("L3")
+def test_a_preparation_that_was_killed_for_real_goes_on_after_its_last_stretch(tmp_path):
+    support = str(Path(__file__).parents[2] / "support")
+    child = subprocess.Popen(
+        [sys.executable, "-c", PREPARES, str(tmp_path / "cut")],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": support},
+        text=True,
+    )
+    with child:
+        lines = [child.stdout.readline() for _ in range(3)]
+        child.send_signal(signal.SIGKILL)
+    assert lines[-1] == "150\n"
+    assert not (tmp_path / "cut/manifest.json").exists()
+    heard: list[int] = []
+    wanted = order(problems={Split.TRAIN: 400})
+    resumed = prepare(tmp_path / "cut", wanted, progress=lambda row, _: heard.append(row))
+    assert heard[0] >= 200
+    assert resumed == prepare(tmp_path / "whole", wanted)
+
+
+@pytest.mark.guarantee("L2")
+def test_tasks_are_screened_in_the_sandbox(tmp_path):
+    bad = {
+        "wrong": {"reference": "def f(a):\n    return a\n"},
+        "none": {"reference": ""},
+        "stub": {"tests": Cases(cases=(Case((1,), None),)), "reference": "def f(a):\n    return None\n"},
+    }
+    tasks = [task("good"), *(task(name, **changed) for name, changed in bad.items())]
+    rows = [
+        Row(number=n, tasks=(msgspec.structs.replace(one, prompt=f"Task {n}."),))
+        for n, one in enumerate(tasks)
+    ]
+    manifest, bound = prepare(tmp_path / "w", source=Listed(rows), validate=lambda some: map(screen, some))
+    assert [one.id for one in windows.load(tmp_path / "w", bound)[1][Split.TRAIN]] == ["good"]
+    assert manifest.left_out == {"no reference": 1, "reference fails": 1, "stub passes": 1}

@@ -8,7 +8,8 @@ from longwatch.learn.curriculum.classic import Classic
 from longwatch.learn.curriculum.classics_graphs import GRAPHS, MACHINES
 from longwatch.learn.curriculum.classics_numbers import DATES, LISTS, NUMBERS, RECURSION
 from longwatch.learn.curriculum.classics_space import INTERVALS, MATRICES
-from longwatch.learn.curriculum.classics_text import DICTIONARIES, PARSING, STRINGS, TABLES
+from longwatch.learn.curriculum.classics_tables import TABLES
+from longwatch.learn.curriculum.classics_text import DICTIONARIES, PARSING, STRINGS
 from longwatch.learn.curriculum.template import Template
 
 FAMILIES: Mapping[str, tuple[Classic, ...]] = {
