@@ -12,6 +12,8 @@ from tests.support.shop import PROGRAM, WORKER, Shop, open_shop, settle
 
 from longwatch.kernel import lease
 from longwatch.kernel.identity import read_stat
+from longwatch.kernel.journal import Note
+from longwatch.kernel.store import Store
 from longwatch.observe.status import Status
 
 pytestmark = pytest.mark.e2e
@@ -341,3 +343,18 @@ def test_many_starts_at_once_make_one_owner(tmp_path: Path) -> None:
     shop.wait(
         "stopped", lambda seen: seen.phase == "stopped" and not (seen.supervisor and seen.supervisor.alive)
     )
+
+
+@pytest.mark.guarantee("K3", "K5")
+def test_a_look_while_the_supervisor_moves_on(tmp_path: Path) -> None:
+    """Between any two statements of a reader the supervisor may commit: that is no damage."""
+    shop = open_shop(tmp_path, ("a",))
+    writer, reader = Store.open(shop.watch.database), Store.read(shop.watch.database)
+    generation = writer.begin_generation(Note("supervisor.began", "This test supervises."))
+    reader._sql.set_trace_callback(
+        lambda _statement: writer.commit(generation, notes=(Note("test.moved", "It moves on."),))
+    )
+    seen = [reader.snapshot().seq for _ in range(5)]
+    assert seen == sorted(set(seen)), "nothing was committed meanwhile"
+    reader.close()
+    writer.close()

@@ -97,7 +97,7 @@ class PastStep(msgspec.Struct, frozen=True):
 Change = Intended | Spawned | Ended | Beat
 
 _Value = TypeVar("_Value")
-_StateRow = tuple[int, int, bytes, bytes, bytes]
+_StateRow = tuple[int, int, bytes, bytes, bytes, int, bytes]
 _StepRow = tuple[str, bytes, str, bytes, float, int, bytes | None, bytes | None, float]
 
 _json = msgspec.json.encode
@@ -153,12 +153,16 @@ class Store:
     def snapshot(self) -> Snapshot:
         """Return the current state."""
         with self._translated():
-            row = self._sql.execute("SELECT generation, seq, head, lifecycle, line FROM state").fetchone()
+            # One statement: between two, a supervisor at work would have moved on.
+            row = self._sql.execute(
+                "SELECT generation, state.seq, head, lifecycle, line, coalesce(last.seq, 0), coalesce(last.hash, ?)"
+                " FROM state LEFT JOIN (SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1) AS last",
+                (journal.GENESIS,),
+            ).fetchone()
             if row is None:
                 raise StateError(f"{self.path} holds no state.")
-            generation, seq, head, lifecycle, line = msgspec.convert(row, _StateRow)
-            last = self._sql.execute("SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1").fetchone()
-            if (last or (0, journal.GENESIS)) != (seq, head):
+            generation, seq, head, lifecycle, line, *last = msgspec.convert(row, _StateRow)
+            if last != [seq, head]:
                 raise StateError(
                     f"{self.path}: the log's end is not what the state knows. Run `longwatch verify`."
                 )
