@@ -51,6 +51,11 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
         return True
 
     @property
+    def only_looks(self) -> bool:
+        """True if its success says nothing about the work: it ends no row of failures."""
+        return False
+
+    @property
     def title(self) -> str:
         """What a person reads in a list."""
         return self.id

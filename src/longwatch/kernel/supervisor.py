@@ -225,7 +225,7 @@ class Supervisor(Generic[S, T]):
                 life, member.step.title, outcome.failure, self._settings.backoff, moment
             )
             notes.append(note)
-        elif not isinstance(outcome, Lost):
+        elif not isinstance(outcome, Lost) and not member.step.only_looks:
             life = msgspec.structs.replace(life, failures=0)
         ended = Ended(
             id=member.step.id,

@@ -325,7 +325,7 @@ def _candidate(desk: Desk, claim: Claim, taken: harvest.Harvest) -> Candidate:
 def _troubled(work: Work[MigrateStep], desk: Desk, failure: Failure, usage: Usage) -> Outcome:
     """Tell provider trouble from work trouble: only the first leaves the attempt uncounted (specification M9, M10)."""
     log = str(desk.kept / "worker.log")
-    message = f"{failure.message}. The log is {log}."
+    message = f"{failure.message.rstrip('.')}. The log is {log}."
     changed = harvest.harvest(desk.git, desk.step.baseline, desk.clone, desk.kept).changes
     cut = failure.kind is FailureClass.INTERRUPTED or (failure.kind in LATER and changed)
     if cut and desk.settings.worker.interrupted is Interrupted.RECONCILE:

@@ -1,0 +1,120 @@
+"""A whole watch with the real codex against a scripted model on loopback, and with a provider that refuses."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.support import responses_server
+from tests.support.agent_runs import AGENTS
+from tests.support.model_server import Answer, ModelServer
+from tests.support.repositories import git, write
+from tests.support.shop import Shop, change, open_shop, settle
+
+pytestmark = [pytest.mark.agent, pytest.mark.e2e]
+
+CODEX = AGENTS / "@openai" / "codex" / "bin" / "codex.js"
+KEY = "sk-very-secret-key"
+PATHS = ("shop/a.py", "tests/test_a.py")
+RESULT = {"nonce": "@NONCE@", "status": "done", "summary": "Brought a.", "changed": list(PATHS), "reason": ""}
+
+
+def patch() -> str:
+    """The recorded change of job `a`, in codex's own form."""
+    added = change("a").split("+++ b/")[1:]
+    files = []
+    for part in added:
+        path, *lines = part.split("\n")
+        body = "\n".join(line for line in lines if line.startswith("+"))
+        files.append(f"*** Add File: {path}\n{body}\n")
+    return "*** Begin Patch\n" + "".join(files) + "*** End Patch\n"
+
+
+SCRIPT: list[Answer] = [[{"patch": patch()}], [{"words": json.dumps(RESULT)}]]
+
+
+class Reading(responses_server._Responses):
+    """Answers with the nonce that stands in the prompt, as a model that reads would."""
+
+    def respond(self, request: dict[str, object], number: int) -> None:
+        said = re.search(r"`nonce` is `([0-9a-f]{32})`", json.dumps(request))
+        assert said is not None
+        script = json.loads(json.dumps(SCRIPT).replace("@NONCE@", said[1]))
+        self.server.script = script
+        super().respond(request, number)
+
+
+@contextmanager
+def shop_with_codex(folder: Path, mode: str = "ok") -> Iterator[tuple[Shop, ModelServer]]:
+    if not CODEX.is_file():
+        pytest.fail("codex is not installed; run `make agents` (or `npm ci` in tests/agents)", pytrace=False)
+    with ModelServer(Reading, SCRIPT, mode) as model:
+        shop = open_shop(folder, adapter="codex")
+        shop.card("a")
+        home = folder / "codex-home"
+        write(
+            home,
+            "config.toml",
+            'model_provider = "scripted"\n[model_providers.scripted]\nname = "scripted"\n'
+            f'base_url = "{model.url}/v1"\nenv_key = "SCRIPTED_KEY"\nwire_api = "responses"\n'
+            "request_max_retries = 0\nstream_max_retries = 0\n",
+        )
+        shop.variables |= {"CODEX_HOME": str(home), "SCRIPTED_KEY": KEY}
+        shop.configure(
+            worker={
+                "argv": [str(CODEX)],
+                "model": "gpt-5.5",
+                "environment": ["CODEX_HOME", "SCRIPTED_KEY"],
+                "model_start_timeout_s": 60.0,
+            }
+        )
+        yield shop, model
+
+
+@pytest.mark.guarantee("M6", "M7", "M12", "M11", "K24", "M15")
+def test_codex_does_a_job(tmp_path: Path) -> None:
+    with shop_with_codex(tmp_path) as (shop, model):
+        finished = shop.call("run")
+        assert finished.returncode == 0, (finished, shop.said())
+        assert model.bodies
+    assert shop.commits() == ["a.1"]
+    assert git(shop.root, "show", "--format=", "--name-only", "HEAD").split() == list(PATHS)
+    assert shop.call("verify").returncode == 0
+    assert dict(shop.status().summary)["tokens"] == "2,040"
+    assert shop.living() == []
+    for kept in shop.watch.hidden.rglob("*"):
+        if kept.is_file() and not kept.is_symlink():
+            assert KEY.encode() not in kept.read_bytes(), kept
+
+
+@pytest.mark.guarantee("M9", "K26", "K27")
+def test_a_provider_that_refuses_is_waited_for(tmp_path: Path) -> None:
+    with shop_with_codex(tmp_path, "503") as (shop, model):
+        supervisor = shop.begin()
+        seen = shop.wait("waiting", lambda seen: seen.phase == "waiting")
+        assert "transient" in seen.reason
+        # Each wait is longer than the one before: a look at the queue in between is no success.
+        shop.wait("failing again", lambda seen: seen.failures >= 2)
+        model.mode = "ok"
+        assert settle(shop, supervisor) == 0
+    assert shop.done() == ["a"]
+    assert not any(kind.startswith("attempt.refused") for kind in shop.kinds())
+    assert "job.blocked" not in shop.kinds()
+
+
+@pytest.mark.guarantee("K26", "M12", "K15")
+def test_a_usage_limit_stops_or_is_parked(tmp_path: Path) -> None:
+    with shop_with_codex(tmp_path, "usage") as (shop, _):
+        finished = shop.call("run")
+        assert finished.returncode == 4, (finished, shop.said())
+        assert "park_for_quota" in shop.status().reason
+        shop.configure(backoff={"park_for_quota": True})
+        supervisor = shop.begin()
+        seen = shop.wait("parked", lambda seen: seen.phase == "waiting")
+        assert seen.next_retry_s is not None
+        assert seen.next_retry_s > 600
+        assert shop.call("stop").returncode == 0
+        assert settle(shop, supervisor) == 0
+    assert not any(kind.startswith("attempt.refused") for kind in shop.kinds())
