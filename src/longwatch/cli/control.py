@@ -43,8 +43,7 @@ def resume(
 
     From `blocked` and `needs_reconcile` only --accept leads out: look with `longwatch reconcile` first.
     """
-    request = Request(verb=Verb.RESUME, accept=accept or refresh_baseline, refresh=refresh_baseline)
-    _ask(watch_dir, request, as_json=as_json)
+    _ask(watch_dir, Request(verb=Verb.RESUME, accept=accept, refresh=refresh_baseline), as_json=as_json)
 
 
 def stop(watch_dir: WatchDir = HERE, *, as_json: AsJson = False) -> None:

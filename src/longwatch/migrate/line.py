@@ -249,6 +249,14 @@ def _end(
     held = [name for name in blocked if name in known]
     if not held:
         return Finish(Verdict.COMPLETE, f"All {len(survey.cards)} jobs are done and verified.")
-    waiting = f" {len(open_cards)} more wait for them." if open_cards else ""
+    waiting = f" Waiting for them: {_named(open_cards)}." if open_cards else ""
     reasons = "; ".join(f"{name}: {state.jobs[name].failure}" for name in held)
     return Finish(Verdict.BLOCKED, f"{len(held)} of {len(survey.cards)} jobs are blocked.{waiting} {reasons}")
+
+
+def _named(cards: list[CardRef]) -> str:
+    more = f" and {len(cards) - _MOST_NAMED} more" if len(cards) > _MOST_NAMED else ""
+    return ", ".join(card.id for card in cards[:_MOST_NAMED]) + more
+
+
+_MOST_NAMED = 20

@@ -46,6 +46,8 @@ def ask(watch: Watch, request: Request) -> Asked:
 
 
 def _refuse_unsafe(store: Store, request: Request) -> None:
+    if request.refresh and not request.accept:
+        raise RefusedError("--refresh-baseline goes with --accept: your word that you looked at what is new.")
     life = store.snapshot().lifecycle
     living = any(step.identity is not None and alive(step.identity) for step in store.open_steps())
     if life.phase in DRAINING and living:
