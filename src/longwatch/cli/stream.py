@@ -104,6 +104,9 @@ _HINTS = {
     "blocked": "Look with `longwatch reconcile`; then `longwatch resume --accept` and `longwatch run` go on.",
     "needs_reconcile": "Look with `longwatch reconcile`; then `longwatch resume --accept` and `longwatch run` go on.",
     "paused": "`longwatch resume` and `longwatch run` go on.",
+    "stopped": "`longwatch run` goes on; after a `longwatch stop`, `longwatch resume` comes first.",
+    "idle": "`longwatch run` goes on.",
+    "waiting": "`longwatch run` waits on and then goes on; `longwatch resume` ends the wait.",
     "exhausted": "Raise the budget in longwatch.toml; then `longwatch run` goes on.",
     "complete": "`longwatch verify` checks every receipt again.",
 }

@@ -159,7 +159,9 @@ def find(folder: Path) -> Watch:
         watch = Watch(candidate)
         if watch.config.is_file():
             return watch
-    raise ConfigError(f"There is no longwatch.toml in {start} or above it. `longwatch init` makes one.")
+    raise ConfigError(
+        f"There is no longwatch.toml in {start} or above it. `longwatch init migrate` or `longwatch init learn` makes one."
+    )
 
 
 def load(watch: Watch) -> Application:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from longwatch.kernel.journal import Event
-from longwatch.observe.status import Status, StepStatus
+from longwatch.observe.status import Status
 
 Row = tuple[str, ...]
 
@@ -74,7 +74,7 @@ def plain(text: str) -> str:
 
 def status_text(status: Status, recent: Iterable[Event], now: datetime) -> str:
     """Return the whole status."""
-    rows = [*_head_rows(status, now), *_step_rows(status.steps), *_summary_rows(status)]
+    rows = [*_head_rows(status, now), *_step_rows(status), *_summary_rows(status)]
     events = [event_line(event, status.zone) for event in recent]
     parts = [table(rows), *(["", "last events:", *events] if events else [])]
     return "\n".join(parts)
@@ -106,12 +106,17 @@ def _supervisor(status: Status) -> str:
     return f"none; the last was process {who.pid} on {who.host}, since {since}"
 
 
-def _step_rows(steps: Iterable[StepStatus]) -> Iterator[Row]:
-    for step in steps:
+def _step_rows(status: Status) -> Iterator[Row]:
+    # At rest nothing runs: what is open was cut, and the next run settles it.
+    name = "step" if status.phase in _MOVING else "cut step"
+    for step in status.steps:
         counted = "" if step.done is None else f" {step.done}/{'?' if step.total is None else step.total}"
         idle = f", idle {duration(step.idle_s)}" if step.idle_s >= 1 else ""
         said = one_line(f" {step.text}" if step.text else "")
-        yield "step", f"{step.id}: {step.phase or 'begins'}{counted}{said} ({duration(step.active_s)}{idle})"
+        yield name, f"{step.id}: {step.phase or 'begins'}{counted}{said} ({duration(step.active_s)}{idle})"
+
+
+_MOVING = frozenset({"running", "pausing", "stopping"})
 
 
 def _summary_rows(status: Status) -> Iterator[Row]:
