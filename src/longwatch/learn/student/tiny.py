@@ -26,7 +26,7 @@ _TEMPLATE = (
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
 _SPECIAL = ("<|end|>", "<|user|>", "<|assistant|>", "<|system|>")
-_STEPS = 300
+_STEPS = 140
 _ROWS = 32
 _RATE = 5e-3
 _CONFUSED = {"plus": "minus", "minus": "plus", "times": "times"}
@@ -148,11 +148,12 @@ def _model(tokenizer: Any) -> Any:
         LlamaConfig(
             vocab_size=len(tokenizer),
             hidden_size=64,
-            intermediate_size=160,
+            intermediate_size=128,
             num_hidden_layers=2,
             num_attention_heads=4,
             num_key_value_heads=2,
             max_position_embeddings=512,
+            initializer_range=0.1,  # the usual 0.02 is for wide models: this narrow one would learn to copy too late
             tie_word_embeddings=True,
             eos_token_id=tokenizer.eos_token_id,
             pad_token_id=tokenizer.pad_token_id,

@@ -1,0 +1,199 @@
+"""Batched generation on the tiny student: company, order, seeds, stops and memory."""
+
+import pytest
+import torch
+
+from longwatch.kernel.errors import ConfigError, LongwatchError
+from longwatch.learn.settings import Student
+from longwatch.learn.student.answers import End, Request, Sampling, is_closed
+from longwatch.learn.student.binding import adapter_digest, bind, comparable
+from longwatch.learn.student.chat import prompt_ids
+from longwatch.learn.student.generate import generate
+from longwatch.learn.student.load import load
+from longwatch.learn.student.tiny import make_tiny, tiny_tasks
+from longwatch.learn.tasks import Split
+
+GREEDY = Sampling(max_new_tokens=48)
+WARM = Sampling(max_new_tokens=48, temperature=1.0, seed=5)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return make_tiny(tmp_path_factory.mktemp("student") / "tiny")
+
+
+@pytest.fixture(scope="module")
+def loaded(folder):
+    """In float32, so that what is compared does not depend on the processor."""
+    student = load(Student(model=str(folder), device="cpu"))
+    student.model.float()
+    return student
+
+
+@pytest.fixture(scope="module")
+def requests():
+    """Prompts of different lengths, some of them twice."""
+    tasks = tiny_tasks(12, seed=1, split=Split.DEV)
+    plain = [Request(task=task.id, prompt=task.prompt, sample=n) for task in tasks for n in range(2)]
+    long = [Request(task=f"long {n}", prompt="Please. " * n + tasks[n].prompt) for n in range(6)]
+    return tuple(plain + long)
+
+
+def reference(loaded, request, new_tokens):
+    """Plain `transformers`, one at a time, cut where our rule ends."""
+    prompt = torch.tensor([prompt_ids(loaded.tokenizer, request.prompt)])
+    made = loaded.model.generate(prompt, max_new_tokens=new_tokens, do_sample=False)[
+        0, prompt.shape[1] :
+    ].tolist()
+    for count in range(1, len(made) + 1):
+        text = loaded.tokenizer.decode(made[:count], skip_special_tokens=True)
+        if is_closed(text) or made[count - 1] == loaded.tokenizer.eos_token_id:
+            return text, count
+    return text, len(made)
+
+
+@pytest.mark.parametrize("batch", [1, 4, 32])
+def test_batched_answers_are_those_of_plain_generate(loaded, requests, batch):
+    made = generate(loaded, requests, GREEDY, batch=batch)
+    wanted = [reference(loaded, request, GREEDY.max_new_tokens) for request in requests]
+    assert [(answer.text, answer.tokens) for answer in made.answers] == wanted
+    assert [(answer.task, answer.sample) for answer in made.answers] == [(r.task, r.sample) for r in requests]
+    assert (made.left, made.batch, made.halved) == ((), batch, 0)
+
+
+def test_the_tiny_student_closes_its_block_and_stops_there(loaded, requests):
+    made = generate(loaded, requests[:8], GREEDY)
+    assert {answer.end for answer in made.answers} == {End.FENCE}
+    assert all(answer.text.endswith("```") for answer in made.answers)
+
+
+@pytest.mark.guarantee("L9")
+def test_a_sample_depends_on_its_seed_and_not_on_its_company(loaded, requests):
+    together = generate(loaded, requests, WARM, batch=32)
+    apart = [generate(loaded, [request], WARM, batch=1).answers[0] for request in requests[:6]]
+    backwards = generate(loaded, requests[::-1], WARM, batch=4)
+    assert list(together.answers[:6]) == apart
+    assert together.answers == backwards.answers[::-1]
+    assert len({answer.seed for answer in together.answers}) == len(requests)
+
+
+@pytest.mark.guarantee("L9")
+def test_another_seed_or_sample_says_something_else(loaded, requests):
+    one = generate(loaded, requests, WARM)
+    again = generate(loaded, requests, WARM)
+    other = generate(loaded, requests, Sampling(max_new_tokens=48, temperature=1.0, seed=6))
+    assert one.answers == again.answers
+    texts = [answer.text for answer in one.answers]
+    assert texts != [answer.text for answer in other.answers]
+    assert texts[0:24:2] != texts[1:24:2]
+
+
+def test_samples_follow_the_distribution_of_the_student(loaded, requests):
+    """The first token of many samples, against the probabilities that plain `transformers` gives."""
+    asked = [Request(task="t", prompt="x", sample=n) for n in range(600)]
+    hot = Sampling(max_new_tokens=1, temperature=3.0)
+    made = generate(loaded, asked, hot, batch=64)
+    prompt = torch.tensor([prompt_ids(loaded.tokenizer, "x")])
+    with torch.inference_mode():
+        wanted = torch.softmax(loaded.model(prompt).logits[0, -1] / 3.0, -1)
+    best = int(wanted.argmax())
+    text = loaded.tokenizer.decode([best], skip_special_tokens=True)
+    share = sum(answer.text == text for answer in made.answers) / 600
+    assert abs(share - float(wanted[best])) < 0.09
+
+
+@pytest.mark.guarantee("L14")
+@pytest.mark.parametrize("steps", [0, 1, 5, 40])
+def test_a_stop_is_obeyed_before_the_next_step_and_says_what_is_left(loaded, requests, steps):
+    told, asked = [], iter(range(1000))
+    made = generate(
+        loaded, requests, GREEDY, batch=8, should_stop=lambda: next(asked) >= steps, on_answer=told.append
+    )
+    assert next(asked) == steps + 1
+    assert sorted(told, key=str) == sorted(made.answers, key=str)
+    assert len(made.answers) + len(made.left) == len(requests)
+    rest = generate(loaded, made.left, GREEDY, batch=8)
+    whole = generate(loaded, requests, GREEDY, batch=8)
+    assert sorted(made.answers + rest.answers, key=str) == sorted(whole.answers, key=str)
+
+
+def test_a_long_prompt_is_counted_and_not_asked(loaded, requests):
+    long = Request(task="long", prompt="x " * 600)
+    made = generate(loaded, [requests[0], long], GREEDY)
+    assert [answer.end for answer in made.answers] == [End.FENCE, End.PROMPT]
+    assert (made.answers[1].text, made.answers[1].tokens) == ("", 0)
+    assert made.answers[1].prompt_tokens > GREEDY.max_prompt_tokens
+
+
+def test_an_answer_without_an_end_is_cut_at_the_length(loaded, requests):
+    made = generate(loaded, requests[:3], Sampling(max_new_tokens=5))
+    assert {(answer.end, answer.tokens) for answer in made.answers} == {(End.LENGTH, 5)}
+
+
+def test_nothing_asked_is_nothing_answered(loaded):
+    assert generate(loaded, [], GREEDY).answers == ()
+
+
+@pytest.mark.guarantee("L15")
+@pytest.mark.parametrize("batch", [0, 3, 128])
+def test_a_batch_is_a_power_of_two_up_to_64(loaded, requests, batch):
+    with pytest.raises(ConfigError, match="batch"):
+        generate(loaded, requests, GREEDY, batch=batch)
+
+
+def crowded(loaded, limit, monkeypatch):
+    """An accelerator that has memory for so many rows."""
+    forward = loaded.network.forward
+
+    def refuse(*arguments, **named):
+        if len(named["input_ids"]) > limit:
+            raise torch.OutOfMemoryError
+        return forward(*arguments, **named)
+
+    monkeypatch.setattr(loaded.network, "forward", refuse)
+
+
+@pytest.mark.guarantee("L15")
+def test_out_of_memory_halves_the_batch_and_says_so(loaded, requests, monkeypatch):
+    whole = generate(loaded, requests, WARM, batch=4)
+    crowded(loaded, 5, monkeypatch)
+    made = generate(loaded, requests, WARM, batch=32)
+    assert (made.batch, made.halved) == (4, 3)
+    assert made.answers == whole.answers
+
+
+def test_no_memory_for_a_single_answer_is_an_error_with_a_mend(loaded, requests, monkeypatch):
+    crowded(loaded, 0, monkeypatch)
+    with pytest.raises(LongwatchError, match="max_new_tokens"):
+        generate(loaded, requests, GREEDY, batch=2)
+
+
+@pytest.mark.guarantee("L15", "L29")
+def test_a_score_is_bound_to_model_tokenizer_template_and_batch(loaded, folder, tmp_path):
+    bound = bind(loaded, batch=32, sampling=GREEDY)
+    assert comparable(bound, bind(loaded, batch=32, sampling=GREEDY)) == ()
+    assert [each.split(":")[0] for each in comparable(bound, bind(loaded, batch=16, sampling=GREEDY))] == [
+        "batch"
+    ]
+    config = folder / "tokenizer_config.json"
+    before = config.read_bytes()
+    config.write_bytes(before + b"\n")
+    changed = bind(loaded, batch=32, sampling=GREEDY)
+    config.write_bytes(before)
+    assert [each.split(":")[0] for each in comparable(bound, changed)] == ["tokenizer"]
+
+
+def test_an_adapter_is_loaded_on_top_and_known_by_its_files(folder, requests, tmp_path):
+    from peft import LoraConfig, get_peft_model  # noqa: PLC0415 - takes seconds
+
+    base = load(Student(model=str(folder), device="cpu"))
+    tuned = get_peft_model(base.model, LoraConfig(r=4, target_modules="all-linear", init_lora_weights=False))
+    tuned.save_pretrained(tmp_path / "adapter")
+    student = load(Student(model=str(folder), device="cpu"), adapter=tmp_path / "adapter")
+    fresh = load(Student(model=str(folder), device="cpu"))
+    said = [generate(each, requests, GREEDY).answers for each in (student, fresh)]
+    assert said[0] != said[1]
+    known = adapter_digest(tmp_path / "adapter")
+    config = tmp_path / "adapter" / "adapter_config.json"
+    config.write_text(config.read_text() + " ")
+    assert adapter_digest(tmp_path / "adapter") != known
