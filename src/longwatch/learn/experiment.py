@@ -17,7 +17,7 @@ from longwatch.kernel.line import Outcome, Stopped
 from longwatch.kernel.program import Work
 from longwatch.learn import adapters
 from longwatch.learn.evidence import succeeded
-from longwatch.learn.examining import Exam, Examinee, examine
+from longwatch.learn.examining import Exam, Examinee, examine, forget_student
 from longwatch.learn.place import Place
 from longwatch.learn.settings import Teacher
 from longwatch.learn.sides import tasks_of
@@ -216,6 +216,7 @@ def _fit(course: Course, rows: tuple[Row, ...], folder: Path) -> Fitted | GaveUp
         from longwatch.learn.training.plan import Job  # noqa: PLC0415 - see above
 
         settings = course.place.settings
+        forget_student()
         loaded = load(settings.student)
         job = Job(
             rows=rows,

@@ -9,14 +9,13 @@ from longwatch.kernel import files
 from longwatch.kernel.line import Outcome, Stopped
 from longwatch.kernel.program import Work
 from longwatch.learn import windows
-from longwatch.learn.curriculum.generated import Generated
 from longwatch.learn.decontamination import Index
 from longwatch.learn.evidence import succeeded
 from longwatch.learn.grading import Screened, screen
 from longwatch.learn.place import Place
 from longwatch.learn.sources import humaneval
+from longwatch.learn.sources.choice import chosen
 from longwatch.learn.sources.source import Source
-from longwatch.learn.sources.taskfile import TaskFile
 from longwatch.learn.stages import StoppedError, staged
 from longwatch.learn.steps import LearnStep, Prepare, Prepared, Window
 from longwatch.learn.tasks import Split, Task
@@ -84,9 +83,7 @@ def _total(step: Prepare, place: Place) -> int:
 
 def _source(place: Place) -> Source:
     curriculum = place.settings.curriculum
-    if curriculum.source == "generated":
-        return Generated(curriculum.seed, curriculum.languages, curriculum.levels)
-    return TaskFile(place.watch.root / curriculum.source)
+    return chosen(curriculum, place.watch.root, place.watch.root / curriculum.public)
 
 
 def _audits(place: Place) -> tuple[Task, ...]:

@@ -38,6 +38,10 @@ class Curriculum(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     confirm_tasks: int = 200
     """Fresh problems set aside for one experiment's confirmation, used in blocks."""
     levels: tuple[int, ...] = (1, 2)
+    families: tuple[str, ...] = ()
+    """Of the generated curriculum; empty: all."""
+    public: str = ""
+    """The folder of downloaded public sets, for the sources `mbpp` and `mbxp`."""
 
 
 class Teacher(StrEnum):

@@ -31,7 +31,7 @@ def chosen(curriculum: Curriculum, folder: Path, public: Path) -> Source:
             f"[curriculum] source: {name!r} never trains: {_NEVER[name.lower()]}; choose another"
         )
     if name == "generated":
-        return Generated(curriculum.seed, curriculum.languages, curriculum.levels)
+        return Generated(curriculum.seed, curriculum.languages, curriculum.levels, curriculum.families)
     if name == "mbpp":
         return _mbpp(curriculum, public)
     if name == "mbxp":
