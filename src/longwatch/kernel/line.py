@@ -56,6 +56,11 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
         return False
 
     @property
+    def continues_cycle(self) -> bool:
+        """True if it continues a piece of work that another step opened, perhaps in an earlier run."""
+        return False
+
+    @property
     def title(self) -> str:
         """What a person reads in a list."""
         return self.id

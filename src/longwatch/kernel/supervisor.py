@@ -331,7 +331,7 @@ class Supervisor(Generic[S, T]):
         step = member.step
         if not self._store.known_step(step.id):
             intent = Intended(step.id, msgspec.json.encode(step), member.cookie, now())
-            self._cycles += step.opens_cycle
+            self._cycles = max(self._cycles + step.opens_cycle, int(step.continues_cycle))
             self._step_to(
                 Event.STARTED, Note("step.started", step.title, {"step": step.id}), step.title, (intent,)
             )

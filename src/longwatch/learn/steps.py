@@ -77,6 +77,11 @@ class Train(Step, frozen=True, kw_only=True, tag="train"):
         return False
 
     @property
+    def continues_cycle(self) -> bool:
+        """It continues an experiment."""
+        return True
+
+    @property
     def title(self) -> str:
         """What a person reads."""
         return f"experiment {self.number}: collect, train, evaluate"
@@ -100,6 +105,11 @@ class Confirm(Step, frozen=True, kw_only=True, tag="confirm"):
         return False
 
     @property
+    def continues_cycle(self) -> bool:
+        """It continues an experiment."""
+        return True
+
+    @property
     def title(self) -> str:
         """What a person reads."""
         return f"experiment {self.number}: confirmation, block {self.block}"
@@ -119,6 +129,11 @@ class Anchor(Step, frozen=True, kw_only=True, tag="anchor"):
     def opens_cycle(self) -> bool:
         """It continues an experiment."""
         return False
+
+    @property
+    def continues_cycle(self) -> bool:
+        """It continues an experiment."""
+        return True
 
     @property
     def title(self) -> str:
@@ -142,6 +157,11 @@ class Adopt(Step, frozen=True, kw_only=True, tag="adopt"):
         return False
 
     @property
+    def continues_cycle(self) -> bool:
+        """It continues an experiment."""
+        return True
+
+    @property
     def title(self) -> str:
         """What a person reads."""
         return f"experiment {self.number}: adopt the adapter"
@@ -159,6 +179,11 @@ class Audit(Step, frozen=True, kw_only=True, tag="audit"):
     def opens_cycle(self) -> bool:
         """It continues an experiment."""
         return False
+
+    @property
+    def continues_cycle(self) -> bool:
+        """It continues an experiment."""
+        return True
 
     @property
     def title(self) -> str:

@@ -98,6 +98,11 @@ class Verify(Step, frozen=True, kw_only=True, tag="verify"):
         return False
 
     @property
+    def continues_cycle(self) -> bool:
+        """It continues an attempt."""
+        return True
+
+    @property
     def title(self) -> str:
         """What a person reads."""
         return f"{self.job}: verification of attempt {self.candidate.number}"
@@ -121,6 +126,11 @@ class Commit(Step, frozen=True, kw_only=True, tag="commit"):
         return False
 
     @property
+    def continues_cycle(self) -> bool:
+        """It continues an attempt."""
+        return True
+
+    @property
     def title(self) -> str:
         """What a person reads."""
         return f"{self.job}: commit"
@@ -138,6 +148,11 @@ class Push(Step, frozen=True, kw_only=True, tag="push"):
     def opens_cycle(self) -> bool:
         """It continues an attempt."""
         return False
+
+    @property
+    def continues_cycle(self) -> bool:
+        """It continues an attempt."""
+        return True
 
     @property
     def title(self) -> str:
