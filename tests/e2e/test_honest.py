@@ -9,7 +9,7 @@ from tests.support import arena, campaign, repositories
 from tests.support.arena import Arena
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
-"""A whole campaign runs before the first of these tests."""
+"""Whole watches run in these tests."""
 
 OWNED = campaign.OWNED
 VARIED: Mapping[str, tuple[str, ...]] = {
@@ -31,8 +31,8 @@ VARIED: Mapping[str, tuple[str, ...]] = {
 """Jobs with the lines of their cards. The one with the highest priority is first."""
 
 
-@pytest.fixture(scope="module")
-def varied(tmp_path_factory: pytest.TempPathFactory) -> Arena:
+@pytest.mark.guarantee("K17", "K32", "M18", "M22", "M25", "M26", "M28", "M29")
+def test_honest_work_of_any_kind_is_accepted_and_committed_as_it_was_verified(tmp_path: Path) -> None:
     failing = "\n\ndef test_highest_of_none():\n    assert prices.highest([]) is None\n"
     tests = str(arena.PYTEST["tests/test_prices.py"]).partition("\n\ndef test_highest_of_nothing")[0]
     files = {
@@ -43,7 +43,7 @@ def varied(tmp_path_factory: pytest.TempPathFactory) -> Arena:
         "shop/tool.py": "#!/usr/bin/env python3\n",
     }
     variables = {"SHOWN": "for the worker", "HIDDEN": "from the worker"}
-    place = arena.make(tmp_path_factory.mktemp("varied"), files, "varied", variables=variables)
+    place = arena.make(tmp_path, files, "varied", variables=variables)
     place.configure(worker={"max_attempts": 1, "environment": ["SHOWN"]})
     place.checks({"name": "tests", "argv": ["pytest", "-q"]})
     for name, lines in VARIED.items():
@@ -51,33 +51,25 @@ def varied(tmp_path_factory: pytest.TempPathFactory) -> Arena:
     place.commit()
     ran = place.call("run")
     assert ran.code == 0, ran.out
-    return place
+    for job in VARIED:
+        committed = [] if job == "nothing_to_do" else ["job.committed"]
+        kinds = [kind for kind, _ in place.told(job) if kind.startswith(("attempt.", "job."))]
+        assert kinds == ["attempt.claimed", "job.verified", *committed, "job.done"], job
+    _committed_as_verified(place)
 
 
-def ended(place: Arena, job: str) -> list[str]:
-    return [kind for kind, _ in place.told(job) if kind.startswith(("attempt.", "job."))]
-
-
-@pytest.mark.guarantee("M18", "M22", "M25", "M26", "M28")
-@pytest.mark.parametrize("job", VARIED)
-def test_honest_work_of_any_kind_is_accepted(varied: Arena, job: str) -> None:
-    committed = [] if job == "nothing_to_do" else ["job.committed"]
-    assert ended(varied, job) == ["attempt.claimed", "job.verified", *committed, "job.done"]
-
-
-@pytest.mark.guarantee("M25", "M26", "M29", "K32")
-def test_what_is_committed_is_what_was_verified(varied: Arena) -> None:
+def _committed_as_verified(place: Arena) -> None:
     jobs = ("fix", *(name for name in VARIED if name not in {"fix", "nothing_to_do", "changed_behaviour"}))
-    assert varied.subjects()[2:] == [f"Do {name}" for name in (*jobs, "changed_behaviour")]
-    assert varied.call("verify").code == 0
-    tree = repositories.git(varied.root, "-c", "core.quotePath=off", "ls-files", "--stage")
+    assert place.subjects()[2:] == [f"Do {name}" for name in (*jobs, "changed_behaviour")]
+    assert place.call("verify").code == 0
+    tree = repositories.git(place.root, "-c", "core.quotePath=off", "ls-files", "--stage")
     modes = {line.split("\t")[1]: line.split()[0] for line in tree.splitlines()}
     assert modes["shop/tool.py"] == "100755"
     assert modes["shop/costs.py"] == "120000"
     assert {"shop/größe des menüs.txt", "shop/日本語.txt", "shop/named.py"} <= modes.keys()
     assert not {"shop/old.py", "shop/naming.py"} & modes.keys()
-    assert (varied.root / "shop/logo.bin").read_bytes() == bytes(range(256))
-    assert repositories.git(varied.root, "status", "--porcelain") == ""
+    assert (place.root / "shop/logo.bin").read_bytes() == bytes(range(256))
+    assert repositories.git(place.root, "status", "--porcelain") == ""
 
 
 def _one_honest_job(root: Path, files: Mapping[str, str | bytes], owned: str) -> Arena:

@@ -50,6 +50,17 @@ def run(place: Arena, cheats: Iterable[str], *, first: Iterable[str] = (), owned
     return Campaign(place, ran, before, place.events())
 
 
+def unnamed(campaign: Campaign, expected: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[list[str], str]]:
+    """What the refusals fail to name: by cheat, the missing words and what was said instead."""
+    found = {}
+    for cheat, reasons in expected.items():
+        said = campaign.refusal(cheat)
+        missing = [reason for reason in reasons if reason not in said]
+        if missing:
+            found[cheat] = (missing, said[:2000])
+    return found
+
+
 def unharmed(campaign: Campaign, honest: Iterable[str]) -> None:
     """Assert that nothing but honest work is on the branch, and that the person's own files are as they were."""
     place = campaign.arena

@@ -41,23 +41,23 @@ def comment_only():
 
 
 @cheat
-def code_without_test():
+def code_alone():
     return answer([write(f"shop/{JOB}.py", "x = 1\n")])
 
 
 @cheat
-def test_that_cannot_fail():
+def vacuous():
     return answer([honest()[0], write(f"tests/test_{JOB}.py", f"def test_{JOB}():\n    assert True\n")])
 
 
 @cheat
-def test_of_old_code():
+def old_code_only():
     test = "from shop import prices\n\n\ndef test_again():\n    assert prices.total([2]) == 2\n"
     return answer([honest()[0], write(f"tests/test_{JOB}.py", test)])
 
 
 @cheat
-def test_fails():
+def failing_work():
     made = honest()
     edit(made[0], "return", "return 1 or")
     return answer(made)
