@@ -21,7 +21,8 @@ from longwatch.learn.student.chat import template_digest
 if TYPE_CHECKING:
     from longwatch.learn.student.load import Loaded
 
-_ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
+ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
+"""The two files of a PEFT adapter."""
 _TOKENIZER_PREFIXES = ("tokenizer", "special_tokens_map", "added_tokens", "vocab", "merges", "chat_template")
 
 
@@ -98,7 +99,7 @@ def adapter_digest(folder: Path) -> Digest:
     Raises:
         IntegrityError: one of the two files is missing.
     """
-    return digest.bind("adapter", folder, _ADAPTER_FILES).digest
+    return digest.bind("adapter", folder, ADAPTER_FILES).digest
 
 
 def _model(loaded: "Loaded") -> tuple[Digest, Digest]:

@@ -9,9 +9,11 @@ from typing import Any
 
 import psutil
 import torch
+from safetensors import SafetensorError
 
 from longwatch.kernel.errors import ConfigError, NotReadyError
 from longwatch.learn.settings import Student
+from longwatch.learn.student.binding import ADAPTER_FILES
 from longwatch.learn.student.cache import cache_folder
 from longwatch.learn.student.convert import convert
 from longwatch.learn.student.fetch import SMOLLM2, Progress, fetch, silent
@@ -166,9 +168,10 @@ def _base(source: str, dtype: torch.dtype, *, online: bool) -> tuple[Any, Any]:
 def _adapted(model: Any, adapter: Path) -> Any:
     from peft import PeftModel  # noqa: PLC0415 - takes seconds
 
-    if not (adapter / "adapter_config.json").is_file():
-        raise ConfigError(f"{adapter} is no adapter: it has no adapter_config.json")
+    for name in ADAPTER_FILES:
+        if not (adapter / name).is_file():  # peft would ask the network, or take a pickle
+            raise ConfigError(f"{adapter} is no adapter: it has no {name}")
     try:
         return PeftModel.from_pretrained(model, str(adapter))
-    except (RuntimeError, ValueError, OSError) as error:
+    except (RuntimeError, ValueError, KeyError, TypeError, OSError, SafetensorError) as error:
         raise ConfigError(f"the adapter {adapter} does not fit its base model: {error}") from error
