@@ -15,11 +15,14 @@ import time
 import traceback
 from pathlib import Path
 
+import torch
+
 from longwatch.learn.training import loop
+from longwatch.learn.training.lora import Learner
 from longwatch.learn.training.results import Resumed, Trained
 from tests.support import train_tiny
 
-CALLS = ("write", "fsync", "link", "unlink", "rename", "mkdir", "rmdir")
+CALLS = ("write", "fsync", "replace", "unlink", "rename", "mkdir", "rmdir")
 RECIPE = {"max_steps": 5, "checkpoint_steps": 2}
 
 
@@ -102,11 +105,11 @@ def forked(folder, *, at=None, after_s=None):
 def points(folder):
     whole = forked(folder / "whole")
     moments = whole["moments"]
-    # Every third moment of the second checkpoint, which has one before it; of the others the renames, the second call of
-    # each kind, and every sixteenth.
+    # Every fourth moment of the second checkpoint, which has one before it; of the others the renames, the second call of
+    # each kind, and a few more.
     steps = [number for number, name in enumerate(moments, 1) if name == "Progress"]
     places = {name: [number for number, other in enumerate(moments, 1) if other == name] for name in moments}
-    chosen = {*range(16, len(moments) + 1, 16), *range(steps[1] + 1, steps[2] + 1, 3), *places["rename"]}
+    chosen = {*range(16, len(moments) + 1, 24), *range(steps[1] + 1, steps[2] + 1, 4), *places["rename"]}
     chosen |= {numbers[1] for numbers in places.values() if len(numbers) > 1}
     trials = []
     for number in sorted(chosen):
@@ -131,5 +134,8 @@ def at_random(folder):
 
 
 if __name__ == "__main__":
+    # What is imported late is imported now, once for all forks; one thread leaves no pool that a fork would lose.
+    torch.set_num_threads(1)
+    Learner(train_tiny.model(), train_tiny.recipe(), None)
     mode = {"points": points, "random": at_random}[sys.argv[1]]
     print(json.dumps(mode(Path(sys.argv[2]))))
