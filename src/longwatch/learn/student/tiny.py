@@ -131,7 +131,8 @@ def _tokenizer() -> Any:
     )
     texts = [_prompt(each) + _block(each) for each in _templates(Split.TRAIN)]
     fast.train_from_iterator(texts, trainer)
-    return PreTrainedTokenizerFast(
+    tokenizer: Any = PreTrainedTokenizerFast  # its constructor is untyped
+    return tokenizer(
         tokenizer_object=fast,
         eos_token="<|end|>",  # noqa: S106 - no password
         pad_token="<|end|>",  # noqa: S106 - no password
