@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Iterator
 from importlib.util import find_spec
 
-from longwatch.kernel.errors import ConfigError, NotReadyError
+from longwatch.kernel.errors import ConfigError
 from longwatch.kernel.finding import Finding, Standing, fine, wrong
 from longwatch.kernel.signing import SigningKey
 from longwatch.kernel.watch import Watch
@@ -12,8 +12,7 @@ from longwatch.learn.settings import LearnSettings, Student
 from longwatch.learn.student.cache import cache_folder
 from longwatch.learn.student.fetch import SMOLLM2
 from longwatch.learn.tasks import Language
-from longwatch.sandbox import SANDBOXES
-from longwatch.sandbox.selftest import self_test
+from longwatch.sandbox import SANDBOXES, proof
 
 _PACKAGES = ("torch", "transformers", "peft", "safetensors")
 _RUNTIMES = {Language.PYTHON: "python3", Language.JAVASCRIPT: "node"}
@@ -30,11 +29,7 @@ def prove(watch: Watch, settings: LearnSettings) -> None:
     problems = [finding for finding in findings(settings) if finding.standing is Standing.WRONG]
     if problems:
         raise ConfigError("; ".join(f"{one.name}: {one.text} ({one.mend})" for one in problems))
-    failed = [probe for probe in self_test(SANDBOXES["bubblewrap"]()) if not probe.ok]
-    if failed:
-        raise NotReadyError(
-            f"The sandbox does not hold on this machine: {failed[0].name}: {failed[0].detail}"
-        )
+    proof.prove(SANDBOXES["bubblewrap"](), watch.hidden / "sandbox-proof.json")
 
 
 def findings(settings: LearnSettings) -> Iterator[Finding]:

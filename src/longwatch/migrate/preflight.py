@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from longwatch.kernel import files
 from longwatch.kernel.config import Problem, refuse
-from longwatch.kernel.errors import ConfigError, LongwatchError, NotReadyError, PathError
+from longwatch.kernel.errors import ConfigError, LongwatchError, PathError
 from longwatch.kernel.signing import SigningKey
 from longwatch.kernel.watch import Watch
 from longwatch.migrate import guarding, patterns
@@ -14,8 +14,9 @@ from longwatch.migrate.place import Place
 from longwatch.migrate.prompt import template_problems
 from longwatch.migrate.queue import read_queue
 from longwatch.migrate.settings import MigrateSettings
-from longwatch.sandbox import SANDBOXES
-from longwatch.sandbox.selftest import self_test
+from longwatch.sandbox import SANDBOXES, proof
+
+PROOF = "sandbox-proof.json"
 
 
 def prove(watch: Watch, settings: MigrateSettings) -> None:
@@ -28,13 +29,7 @@ def prove(watch: Watch, settings: MigrateSettings) -> None:
     place = Place(watch, settings)
     refuse(watch.config, problems(place))
     SigningKey.load(watch.keys)
-    sandbox = SANDBOXES[settings.sandbox.kind]()
-    failed = [probe for probe in self_test(sandbox) if not probe.ok] if sandbox.confines else []
-    if failed:
-        told = "; ".join(f"{probe.name}: {probe.detail}" for probe in failed)
-        raise NotReadyError(
-            f"The sandbox does not hold on this machine: {told}. `longwatch doctor` says more."
-        )
+    proof.prove(SANDBOXES[settings.sandbox.kind](), watch.hidden / PROOF)
 
 
 def problems(place: Place) -> Iterator[Problem]:
