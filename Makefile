@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-input --root-user-action=ignore
 AGENTS := tests/agents
 
-.PHONY: help demo test check bench docs clean system-demo system-test
+.PHONY: help demo learn test check bench docs clean system-demo system-test
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
@@ -19,6 +19,9 @@ help: ## list the targets
 
 demo: system-demo $(VENV)/.base ## a real night in two minutes: five bad attempts refused, the good ones committed
 	@$(BIN)/python examples/demo.py
+
+learn: system-demo $(VENV)/.learn ## the learning half: a real small model, killed in mid-training, judged on fresh problems
+	@$(BIN)/python examples/learn_demo.py
 
 test: system-test $(VENV)/.dev agents ## every test, in two processes (JOBS=n changes that)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
@@ -31,7 +34,7 @@ check: $(VENV)/.dev ## lint, format, types, layers, sizes, and that the generate
 	@$(BIN)/python scripts/sizes.py
 	@for page in $(PAGES); do $(BIN)/python $$page --check || exit 1; done
 
-bench: system-demo $(VENV)/.bench ## the figures that README claims, one program after another
+bench: system-demo $(VENV)/.learn $(VENV)/.bench ## the figures that README claims, one program after another
 	@set -e; for program in benchmarks/*.py; do echo "== $$program"; $(BIN)/python $$program; done
 
 docs: $(VENV)/.dev ## write the generated pages again
@@ -61,8 +64,17 @@ $(VENV)/.base: pyproject.toml | $(VENV)/bin/python
 	@$(PIP) -e .
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
-	@$(PIP) -e '.[test,check]'
+# The exact version comes from a file on some machines; anything looser may bring a build of several gigabytes.
+TORCH := torch==2.13.0
+
+$(VENV)/.learn: pyproject.toml | $(VENV)/bin/python
+	@echo 'installing torch and its friends for the student'
+	@$(PIP) $(TORCH)
+	@$(PIP) -e '.[learn]'
+	@touch $@ $(VENV)/.base
+
+$(VENV)/.dev: pyproject.toml $(VENV)/.learn | $(VENV)/bin/python
+	@$(PIP) -e '.[test,check,learn]'
 	@touch $@ $(VENV)/.base
 
 $(VENV)/.bench: pyproject.toml | $(VENV)/bin/python

@@ -115,7 +115,7 @@ def _apply(operation: str, left: int, right: int) -> int:
 
 def _tokenizer() -> Any:
     """Byte-level, so that any text can be written, with the words of the lessons as tokens."""
-    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers  # noqa: PLC0415
+    from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers  # noqa: PLC0415 - as above
     from transformers import PreTrainedTokenizerFast  # noqa: PLC0415 - the `learn` extra, loaded by child programs
 
     fast = Tokenizer(models.BPE())
