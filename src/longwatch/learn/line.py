@@ -31,6 +31,12 @@ from longwatch.learn.steps import (
 )
 
 DAY_S = 86_400.0
+ENVIRONMENT = {
+    # Threads that wait in a loop starve everything else on a machine that somebody also works on.
+    "OMP_WAIT_POLICY": "PASSIVE",
+    "TOKENIZERS_PARALLELISM": "false",
+    "HF_HUB_OFFLINE": "1",
+}
 T = TypeVar("T")
 
 
@@ -84,7 +90,12 @@ class LearnLine:
     def job(self, step: LearnStep, *, confirm: bool) -> Job:  # noqa: ARG002 - no step of this line asks the world
         """Return how a step's program is run."""
         argv = (sys.executable, "-I", "-m", "longwatch.learn.program")
-        return Job(argv=argv, cwd=self._root, limits=Limits(wall_s=30 * DAY_S, grace_s=12.0))
+        return Job(
+            argv=argv,
+            cwd=self._root,
+            limits=Limits(wall_s=30 * DAY_S, grace_s=12.0),
+            environment=ENVIRONMENT,
+        )
 
     def summary(self, state: LearnState) -> tuple[tuple[str, str], ...]:
         """Return rows for a person's status."""
