@@ -111,7 +111,8 @@ def _verified(
             f"{step.job}: no change was needed. {step.candidate.reason}".strip(),
             {"job": step.job},
         )
-        return _with(state, step.job, closed), (note, unchanged)
+        # What the last look said of its old receipt no longer holds.
+        return _with(msgspec.structs.replace(state, surveyed_at=None), step.job, closed), (note, unchanged)
     return _with(
         state, step.job, msgspec.structs.replace(job, status=Status.VERIFIED, receipt=found.receipt)
     ), (note,)
