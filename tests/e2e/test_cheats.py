@@ -37,8 +37,8 @@ CLAIMS: Mapping[str, tuple[str, ...]] = {
     "declared_outside": ("'../secret'",),
     "declared_absolute": ("'/etc/passwd'",),
     "protected_files": (
-        *("_pytest/__init__.py lies outside", "json.py lies outside", "other/mod.py lies outside"),
-        *("pytest.py lies outside", "unittest/__init__.py lies outside"),
+        *("_pytest/__init__.py is protected", "json.py is protected", "other/mod.py lies outside"),
+        *("pytest.py is protected", "unittest/__init__.py is protected"),
         *(".github/workflows/more.yml is protected", "PYTEST.INI is protected", "shop/Makefile is protected"),
         *("shop/pytest.ini is protected", "shop/tox.ini is protected", "shop/x.pth is protected"),
         *("sitecustomize.py is protected", "tasks/another.md is protected", "tests/conftest.py is protected"),
