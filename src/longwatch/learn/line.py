@@ -36,6 +36,8 @@ ENVIRONMENT = {
     "OMP_WAIT_POLICY": "PASSIVE",
     "TOKENIZERS_PARALLELISM": "false",
     "HF_HUB_OFFLINE": "1",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "TRANSFORMERS_VERBOSITY": "error",
 }
 T = TypeVar("T")
 
@@ -89,7 +91,7 @@ class LearnLine:
 
     def job(self, step: LearnStep, *, confirm: bool) -> Job:  # noqa: ARG002 - no step of this line asks the world
         """Return how a step's program is run."""
-        argv = (sys.executable, "-I", "-m", "longwatch.learn.program")
+        argv = (sys.executable, "-I", "-W", "ignore", "-m", "longwatch.learn.program")
         return Job(
             argv=argv,
             cwd=self._root,
