@@ -60,7 +60,9 @@ def changed_behaviour():
 
 @cheat
 def refactoring():
-    return answer([edit("shop/prices.py", "def total(prices):\n", "def total(prices):\n    # All of them.\n")])
+    return answer(
+        [edit("shop/prices.py", "def total(prices):\n", "def total(prices):\n    # All of them.\n")]
+    )
 
 
 @cheat
