@@ -27,7 +27,7 @@ from typing import Any
 import msgspec
 import torch
 from peft import LoraConfig, get_peft_model
-from transformers import Trainer, TrainerCallback, TrainingArguments
+from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 
 from longwatch.kernel.digest import of_bytes
 from longwatch.learn.settings import Recipe, Student
@@ -141,6 +141,7 @@ def peers(setting: Setting) -> float:
         with tempfile.TemporaryDirectory(prefix="longwatch-training-") as folder:
             trainer = make_peer(setting, loaded.model, loaded.tokenizer, folder)
             trainer.add_callback(_callback(ended))
+            trainer.remove_callback(PrinterCallback)
             trainer.train()
 
     return speed_of_steps(setting, run)
