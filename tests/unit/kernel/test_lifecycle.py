@@ -57,7 +57,7 @@ def test_no_phase_is_a_trap_and_held_ones_are_left_by_a_word_alone(phase):
 
 
 @pytest.mark.guarantee("K13")
-@pytest.mark.parametrize("phase", HELD)
+@pytest.mark.parametrize("phase", sorted(HELD))
 def test_what_leads_out_of_a_held_phase(phase):
     out = {edge.event for edge in EDGES if edge.phase is phase and edge.to is not phase}
     assert out == {Event.ACCEPT}
@@ -144,7 +144,7 @@ def test_every_verdict_ends_an_idle_watch(verdict):
     assert move(Lifecycle(), VERDICT_EVENTS[verdict], "why").phase.value == verdict.value
 
 
-@pytest.mark.parametrize("phase", [Phase.RUNNING, *DRAINING])
+@pytest.mark.parametrize("phase", [Phase.RUNNING, *sorted(DRAINING)])
 def test_every_halt_can_end_a_draining_watch(phase):
     for verdict in set(Verdict) - {Verdict.COMPLETE}:
         assert (phase, VERDICT_EVENTS[verdict]) in TABLE
