@@ -5,6 +5,7 @@ import sys
 import msgspec
 
 from longwatch.kernel.attestation import (
+    LEVEL_VERIFIED,
     CheckFacts,
     DecisionFacts,
     Descriptor,
@@ -27,16 +28,16 @@ from longwatch.learn.acceptance import Pair
 from longwatch.learn.comparing import pairs_before
 from longwatch.learn.evidence import succeeded
 from longwatch.learn.place import Place
+from longwatch.learn.stages import staged
 from longwatch.learn.steps import BASE, Adopt, Adopted, LearnStep
 from longwatch.learn.tasks import Verdict
-
-LEVEL = "LONGWATCH_ACCEPTED"
 
 
 def perform(work: Work[LearnStep], step: Adopt, place: Place) -> Outcome:
     """Copy the adapter into the store and leave the receipts of the decision. A repeat is harmless."""
     with work.span("adopt", step.title):
-        receipt = _signed(step, place)
+        # A repeat finds the receipt of the first time: the lineage names it, and a lineage never changes.
+        receipt = staged(place.experiment(step.number) / "receipt.json", str, lambda: _signed(step, place))
         source = place.experiment(step.number) / "nominated" / step.challenger.adapter
         lineage = adapters.Lineage(
             base=of_bytes(place.settings.student.model.encode()),
@@ -61,7 +62,7 @@ def _signed(step: Adopt, place: Place) -> str:
         policy=witness.policy(place.settings),
         input_attestations=(citation(cited),),
         verification_result=Result.PASSED,
-        verified_levels=(LEVEL,),
+        verified_levels=(LEVEL_VERIFIED,),
         facts=DecisionFacts(attempt=_attempt(step), nonce=step.window.nonce, chain_head=_head(place)),
     )
     return sign_summary(store, key, subjects, summary)

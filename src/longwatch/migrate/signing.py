@@ -1,6 +1,7 @@
 """Signs what a verification saw: one test result for each check, one summary for the decision (specification K31)."""
 
 from longwatch.kernel.attestation import (
+    LEVEL_VERIFIED,
     CheckFacts,
     DecisionFacts,
     Descriptor,
@@ -24,8 +25,6 @@ from longwatch.migrate.git import Git
 from longwatch.migrate.place import Place
 from longwatch.migrate.steps import Candidate
 
-LEVEL = "LONGWATCH_VERIFIED"
-
 
 def sign(place: Place, git: Git, candidate: Candidate, card: Card, runs: tuple[CheckRun, ...]) -> str:
     """Leave the receipts of a verified candidate and return the name of the decision's."""
@@ -44,7 +43,7 @@ def sign(place: Place, git: Git, candidate: Candidate, card: Card, runs: tuple[C
         policy=witness.policy(place.settings),
         input_attestations=tuple(citation(receipt) for receipt in cited),
         verification_result=Result.PASSED,
-        verified_levels=(LEVEL,),
+        verified_levels=(LEVEL_VERIFIED,),
         facts=DecisionFacts(attempt=candidate.attempt, nonce=candidate.nonce, chain_head=_head(place)),
     )
     return sign_summary(store, key, subjects, summary)
