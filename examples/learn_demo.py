@@ -24,11 +24,11 @@ SMALL = {
         "seed": int(os.environ.get("LONGWATCH_SEED", "1")),
         "families": ["lists"],
         "levels": [1],
-        "train_tasks": 24,
+        "train_tasks": 48,
         "dev_tasks": 20,
         "confirm_tasks": 100,
     },
-    "training": {"samples": 2, "tasks_per_round": 24, "epochs": 3, "checkpoint_steps": 2},
+    "training": {"samples": 2, "tasks_per_round": 48, "batch": 1, "max_steps": 200, "checkpoint_steps": 10},
     "experiment": {"rounds": 1},
     "acceptance": {"sealed_tasks": 20},
 }
