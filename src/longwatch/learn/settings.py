@@ -70,19 +70,9 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     checkpoint_steps: int = 20
 
 
-class Rule(StrEnum):
-    """How a challenger is accepted."""
-
-    EVIDENCE = "evidence"
-    """A betting e-process with online false-discovery control (L17 to L19)."""
-    STRICT = "strict"
-    """More dev passes, no lost task, then a 20-task confirmation with a veto (L20)."""
-
-
 class Acceptance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`[acceptance]`: when a challenger takes the champion's place."""
 
-    rule: Rule = Rule.EVIDENCE
     q: float = 0.10
     """The false-discovery rate over the life of the watch (LORD++)."""
     block: int = 20
@@ -90,7 +80,6 @@ class Acceptance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     margin_pooled: float = 0.03
     margin_slice: float = 0.05
     sealed_tasks: int = 100
-    anchor_every: int = 5
 
 
 class Hours(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
