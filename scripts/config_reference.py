@@ -17,6 +17,8 @@ from pathlib import Path
 import msgspec
 from generated import ROOT, ScriptError, settle
 
+from longwatch.kernel.settings import KernelSettings
+from longwatch.learn.settings import LearnSettings
 from longwatch.migrate.cards import Allowance, Head, NewTests
 from longwatch.migrate.settings import Check, MigrateSettings
 
@@ -32,6 +34,11 @@ CARDS = """## Task cards
 
 A card is a Markdown file, at most 256 KiB, in the folder `[repository] tasks`. It begins with front matter between two
 lines `---`: the plain part of YAML, without anchors, aliases and tags. The text below says what is to be done.
+"""
+LEARN = """# A learn watch
+
+`longwatch init learn` writes a file that works as it is; its first line is `kind = "learn"`. The tables `[backoff]`, `[host]`
+and `[observe]` are those above.
 """
 _WORDS = {str: "text", int: "whole number", float: "number", bool: "true or false"}
 
@@ -106,14 +113,23 @@ def sections() -> Iterator[str]:
     """Yield the parts of the page."""
     yield HEAD
     yield '## Top of the file\n\n`kind = "migrate"`: the kind of watch. It is required, and stands before all tables.\n'
-    for field in msgspec.structs.fields(MigrateSettings):
-        kind = Check if field.name == "checks" else field.type
-        if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-            title, _, rest = inspect.cleandoc(kind.__doc__ or "").partition(": ")
-            yield f"## {title}\n\n{rest[:1].upper()}{rest[1:]}\n\n" + _lines(table(kind))
+    yield from tables(MigrateSettings)
     yield CARDS + "\n" + _lines(table(Head))
     yield "What `allow` permits:\n\n" + _lines(choices(Allowance))
     yield "What `tests` asks for:\n\n" + _lines(choices(NewTests))
+    yield LEARN
+    yield from tables(
+        LearnSettings, without=frozenset(field.name for field in msgspec.structs.fields(KernelSettings))
+    )
+
+
+def tables(settings: type[msgspec.Struct], without: frozenset[str] = frozenset()) -> Iterator[str]:
+    """Yield a section for each table of a kind of watch."""
+    for field in msgspec.structs.fields(settings):
+        kind = Check if field.name == "checks" else field.type
+        if field.name not in without and isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+            title, _, rest = inspect.cleandoc(kind.__doc__ or "").partition(": ")
+            yield f"## {title}\n\n{rest[:1].upper()}{rest[1:]}\n\n" + _lines(table(kind))
 
 
 def _lines(lines: Iterator[str]) -> str:

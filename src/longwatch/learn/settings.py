@@ -22,7 +22,9 @@ class Student(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     batch: int = 32
     """Answers generated at once: a power of two from 1 to 64. Part of every binding (L15)."""
     max_new_tokens: int = 160
+    """The longest answer, in tokens."""
     max_prompt_tokens: int = 512
+    """A task with a longer prompt is not asked."""
 
 
 class Curriculum(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -31,13 +33,19 @@ class Curriculum(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     source: str = "generated"
     """`generated`, or the path of a JSONL file of tasks, or a public set: `mbpp`, `mbxp`."""
     languages: tuple[Language, ...] = (Language.PYTHON,)
+    """In which languages problems are asked."""
     seed: int = 1
+    """The same seed gives the same."""
     start_row: int = 0
+    """Where in the source the first window begins."""
     train_tasks: int = 48
+    """Problems of one experiment to learn from."""
     dev_tasks: int = 40
+    """Problems to choose among its rounds; they decide nothing."""
     confirm_tasks: int = 200
     """Fresh problems set aside for one experiment's confirmation, used in blocks."""
     levels: tuple[int, ...] = (1, 2)
+    """Difficulties of the generated curriculum, from 1 to 3."""
     families: tuple[str, ...] = ()
     """Of the generated curriculum; empty: all."""
     public: str = ""
@@ -55,19 +63,29 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """`[training]`: the fixed recipe (L11)."""
 
     rank: int = 8
+    """Of the adapter: 8 or 16."""
     learning_rate: float = 2e-4
+    """From 1e-6 to 2e-4."""
     epochs: int = 3
+    """At most 3."""
     max_steps: int = 120
+    """At most 500."""
     batch: int = 8
     """Rows of one optimiser step; the micro-batch is found by trying."""
     max_tokens: int = 512
+    """A longer example is left out whole, never cut."""
     samples: int = 4
     """Answers collected for each train task."""
     temperature: float = 0.7
+    """Of the answers that are collected."""
     teacher: Teacher = Teacher.REFERENCE
+    """Who helps where none of its own answers passed."""
     tasks_per_round: int = 20
+    """New problems of each round; rounds are cumulative."""
     seed: int = 1
+    """The same seed gives the same."""
     checkpoint_steps: int = 20
+    """Steps between two checkpoints."""
 
 
 class Acceptance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -76,10 +94,15 @@ class Acceptance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     q: float = 0.10
     """The false-discovery rate over the life of the watch (LORD++)."""
     block: int = 20
+    """Fresh problems that are looked at together."""
     max_problems: int = 800
+    """A challenger that is not shown to be better within so many is given up."""
     margin_pooled: float = 0.03
+    """No challenger is accepted that may be worse by this share over all problems."""
     margin_slice: float = 0.05
+    """The same for each language and family."""
     sealed_tasks: int = 100
+    """Problems that nobody trains on and nothing is chosen by: a tripwire against slow harm."""
 
 
 class Hours(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -88,6 +111,7 @@ class Hours(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     hours: float = 1.0
     """0.01 to 24; `longwatch set-hours` changes it in an idle watch (L31)."""
     rounds: int = 3
+    """Rounds of one experiment: collect, train, evaluate."""
 
 
 class Audit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
