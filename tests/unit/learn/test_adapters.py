@@ -157,7 +157,7 @@ source = Path(sys.argv[1]); adapters.put(Path(sys.argv[2]), source, adapters.dig
 
 
 @pytest.mark.guarantee("L26")
-@pytest.mark.parametrize(("call", "number"), [("fsync", n) for n in range(1, 14, 2)] + [("rename", 1)])
+@pytest.mark.parametrize(("call", "number"), [("fsync", n) for n in range(1, 10, 2)] + [("rename", 1)])
 def test_dead_in_the_middle_of_a_copy_it_is_whole_or_not_there(tmp_path, source, call, number):
     store = tmp_path / "store"
     killed = faults.run_and_kill_at(call, number, "-c", PUT, str(source), str(store))

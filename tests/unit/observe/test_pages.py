@@ -10,6 +10,7 @@ import pytest
 from longwatch.cli import main
 from longwatch.kernel.errors import ExitCode
 from longwatch.kernel.lifecycle import EXIT_CODES, Verdict
+from longwatch.learn.training.results import Halved, Resumed, RolledBack, Slowed, Stalled
 from longwatch.migrate.steps import Refusal
 
 ROOT = Path(__file__).parents[3]
@@ -18,6 +19,9 @@ SOURCES = sorted((ROOT / "src/longwatch").rglob("*.py"))
 FILLED = {
     "watch.{halt.verdict}": [f"watch.{verdict}" for verdict in Verdict],
     "watch.{verdict}": [f"watch.{verdict}" for verdict in Verdict],
+    "training.{type(report).__name__.lower()}": [
+        f"training.{kind.__name__.lower()}" for kind in (Slowed, Stalled, Halved, RolledBack, Resumed)
+    ],
     "attempt.refused.{found.kind}": [f"attempt.refused.{kind}" for kind in Refusal],
 }
 """Kinds that are put together: what they can become."""
