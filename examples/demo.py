@@ -44,10 +44,17 @@ def main() -> int:
     subprocess.run(["git", "log", "--oneline", "--decorate"], cwd=root, check=True)
     left = leftovers(root)
     say(f"{time.monotonic() - started:.0f} s; processes left behind: {left}; exit codes: run {code}, verify {verified}")
-    print(STATEMENT if WORKER == "replay" else "")
-    return 0 if (code, verified, left) == (0, 0, 0) else 1
+    if WORKER != "replay":
+        return 0 if (code, verified, left) == (0, 0, 0) else 1
+    happened = counts(root)
+    if (code, verified, left, happened) != (0, 0, 0, EXPECTED):
+        print(f"\nThis is not what the demonstration shows elsewhere: {happened}, expected {EXPECTED}.")
+        return 1
+    print(STATEMENT)
+    return 0
 
 
+EXPECTED = {"attempt.refused": 3, "attempt.lost": 1, "job.committed": 6}
 STATEMENT = """
 Shown: a claim without a change, a weakened test and a file outside the owned paths were each refused by name; a process
 that a worker left behind was ended; an attempt that was killed together with its supervisor was recovered; six verified
@@ -155,6 +162,12 @@ def table(root: Path) -> str:
         if word:
             lines.append(f"  {word:<10} {event['text'].splitlines()[0][:150]}")
     return "\n".join(lines)
+
+
+def counts(root: Path) -> dict[str, int]:
+    """How often what the demonstration is about happened."""
+    kinds = [event["kind"] for event in events(root)]
+    return {kind: sum(one.startswith(kind) for one in kinds) for kind in EXPECTED}
 
 
 def events(root: Path) -> list[dict[str, str]]:
