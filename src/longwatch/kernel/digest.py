@@ -51,7 +51,6 @@ class Entry(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 _decoder = msgspec.msgpack.Decoder(dict[str, Entry])
-_LARGE = 20_000
 
 
 class Binding(msgspec.Struct, frozen=True, kw_only=True):
@@ -178,8 +177,7 @@ def check(expected: Binding, actual: Binding) -> None:
 
 def _whole(root: Path, without: frozenset[str], cache: StatCache | None, *, rehash: bool) -> dict[str, Entry]:
     """Bind a whole tree. If nothing at all has changed since the last time, all of it is taken from the cache at once."""
-    large = cache is not None and cache.size_hint() >= _LARGE
-    with treescan.walk(root, without, large=large) as walk:
+    with treescan.walk(root, without) as walk:
         fingerprint = walk.fingerprint()
         content = cache.recall_tree(fingerprint) if cache and not rehash else None
         if content is not None:

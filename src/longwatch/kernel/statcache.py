@@ -37,13 +37,6 @@ class StatCache:
             self._known = {} if len(records) % _RECORD.size else dict(_RECORD.iter_unpack(records))
         return self._known
 
-    def size_hint(self) -> int:
-        """About how many files are remembered, without reading them; right or wrong, nothing but speed depends on it."""
-        try:
-            return self.path.stat().st_size // _RECORD.size
-        except FileNotFoundError:
-            return 0
-
     def put(self, fresh: dict[bytes, bytes], used: Iterable[bytes]) -> None:
         """Remember digests in the file; empty stamps are left out.
 

@@ -21,6 +21,8 @@ from longwatch.kernel.walking import Columns, Request
 _BOUND = frozenset({stat.S_IFREG, stat.S_IFLNK})
 _ERROR_PARTS = 2
 _SHARES_PER_CORE = 16
+_LARGE = 2000
+"""Files that are seen before helpers are worth their start."""
 
 
 class Walk:
@@ -53,10 +55,11 @@ class Walk:
 
 
 @contextmanager
-def walk(root: Path, without: frozenset[str], *, large: bool) -> Iterator[Walk]:
+def walk(root: Path, without: frozenset[str]) -> Iterator[Walk]:
     """Walk all below `root`, leaving out the paths in `without`. Links are never followed.
 
-    A tree that is said to be `large` is walked with helpers on the other cores.
+    A tree that shows itself to be large is walked with helpers on the other cores. Where it is parted depends on the tree
+    alone: the fingerprint covers the parts in their order.
 
     Raises:
         OSError: a folder cannot be read.
@@ -64,9 +67,9 @@ def walk(root: Path, without: frozenset[str], *, large: bool) -> Iterator[Walk]:
     found = Columns([], [], [])
     # The clock is read before anything is listed: what changes from now on counts as young.
     request = Request(os.fspath(root), [""], without, time.time_ns())
-    cores = len(os.sched_getaffinity(0)) if large else 1
+    cores = len(os.sched_getaffinity(0))
     waiting = [""]
-    while waiting and len(waiting) < (cores - 1) * _SHARES_PER_CORE:
+    while waiting and (len(waiting) < (cores - 1) * _SHARES_PER_CORE or len(found.paths) < _LARGE):
         waiting += walking.step(request, waiting.pop(0), found)
     own, *others = (request._replace(folders=waiting[start::cores]) for start in range(cores))
     with ExitStack() as stack:
@@ -76,8 +79,9 @@ def walk(root: Path, without: frozenset[str], *, large: bool) -> Iterator[Walk]:
 
 
 def scan(root: Path, without: frozenset[str]) -> Columns:
-    """List all files and links below `root`, on one core; errors as `walk` and `Walk.columns`."""
-    with walk(root, without, large=False) as walked:
+    """List all files and links below `root`; errors as `walk` and `Walk.columns`."""
+    with walk(root, without) as walked:
+        walked.fingerprint()
         return walked.columns()
 
 

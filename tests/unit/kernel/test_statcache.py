@@ -204,7 +204,7 @@ def test_many_files_are_hashed_by_helpers_with_the_same_result(
 @pytest.fixture
 def helped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every tree is a large one on a machine with three cores."""
-    monkeypatch.setattr(digest, "_LARGE", 0)
+    monkeypatch.setattr(treescan, "_LARGE", 0)
     monkeypatch.setattr(treescan, "_SHARES_PER_CORE", 2)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
 
