@@ -17,7 +17,7 @@ AGENTS := tests/agents
 help: ## list the targets
 	@sed -nE 's/^([a-z]+):.*## (.*)/make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-12s %s\n", $$1, $$2 }'
 
-demo: system-demo $(VENV)/.base ## a real night in two minutes: five bad attempts refused, the good ones committed
+demo: system-demo $(VENV)/.base ## a real night in half a minute: bad attempts refused, a kill survived, the good ones committed
 	@$(BIN)/python examples/demo.py
 
 learn: system-demo $(VENV)/.learn ## the learning half: a real small model, killed in mid-training, judged on fresh problems
