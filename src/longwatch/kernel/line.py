@@ -36,6 +36,17 @@ class Recovery(StrEnum):
     """Unknown effect: stop until a person has looked."""
 
 
+class Cycle(StrEnum):
+    """What a step is to a piece of work: `run --max-cycles` counts pieces of work, not steps."""
+
+    OPENS = "opens"
+    """The first step of a piece of work."""
+    CONTINUES = "continues"
+    """It continues what another step opened, perhaps in an earlier run."""
+    NONE = "none"
+    """It looks or tidies up: not counted, and its success ends no row of failures."""
+
+
 class Step(msgspec.Struct, frozen=True, kw_only=True):
     """One piece of work with effects. Applications derive their own tagged types from it."""
 
@@ -44,21 +55,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     recovery: Recovery
     exclusive: frozenset[str] = frozenset()
     """Resources that only one step may hold: `accelerator`, `repository`."""
-
-    @property
-    def opens_cycle(self) -> bool:
-        """True if `run --max-cycles` counts it: the first step of a piece of work, not its continuation."""
-        return True
-
-    @property
-    def only_looks(self) -> bool:
-        """True if its success says nothing about the work: it ends no row of failures."""
-        return False
-
-    @property
-    def continues_cycle(self) -> bool:
-        """True if it continues a piece of work that another step opened, perhaps in an earlier run."""
-        return False
+    cycle: Cycle = Cycle.OPENS
 
     @property
     def title(self) -> str:
@@ -125,6 +122,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     done: int | None = None
     total: int | None = None
     idle_s: float = 0.0
+    left_s: float | None = None
+    """How long the rest of this phase takes if it goes on at the same speed."""
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):

@@ -31,6 +31,7 @@ from longwatch.kernel.lifecycle import (
     Phase,
 )
 from longwatch.kernel.line import (
+    Cycle,
     Decision,
     Failed,
     Failure,
@@ -225,7 +226,7 @@ class Supervisor(Generic[S, T]):
                 life, member.step.title, outcome.failure, self._settings.backoff, moment
             )
             notes.append(note)
-        elif not isinstance(outcome, Lost) and not member.step.only_looks:
+        elif not isinstance(outcome, Lost) and member.step.cycle is not Cycle.NONE:
             life = msgspec.structs.replace(life, failures=0)
         ended = Ended(
             id=member.step.id,
@@ -298,7 +299,7 @@ class Supervisor(Generic[S, T]):
                 if (
                     max_cycles is not None
                     and self._cycles >= max_cycles
-                    and any(s.opens_cycle for s in steps)
+                    and any(step.cycle is Cycle.OPENS for step in steps)
                 ):
                     return None if self._crew.active else ExitCode.OK
                 self._begin([self._crew.enlist(step) for step in steps if step.id not in self._crew.steps()])
@@ -331,7 +332,7 @@ class Supervisor(Generic[S, T]):
         step = member.step
         if not self._store.known_step(step.id):
             intent = Intended(step.id, msgspec.json.encode(step), member.cookie, now())
-            self._cycles = max(self._cycles + step.opens_cycle, int(step.continues_cycle))
+            self._cycles = max(self._cycles + (step.cycle is Cycle.OPENS), int(step.cycle is Cycle.CONTINUES))
             self._step_to(
                 Event.STARTED, Note("step.started", step.title, {"step": step.id}), step.title, (intent,)
             )

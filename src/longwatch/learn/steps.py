@@ -7,7 +7,7 @@ champion's place) and `Audit` (a public benchmark, which reports and never decid
 
 import msgspec
 
-from longwatch.kernel.line import Recovery, Step
+from longwatch.kernel.line import Cycle, Recovery, Step
 from longwatch.learn.acceptance import Anchor as Comparison
 from longwatch.learn.acceptance import Confirmation, Ruling
 
@@ -70,16 +70,7 @@ class Train(Step, frozen=True, kw_only=True, tag="train"):
     champion: str
     recovery: Recovery = Recovery.ADOPT
     exclusive: frozenset[str] = ACCELERATOR
-
-    @property
-    def opens_cycle(self) -> bool:
-        """It continues an experiment."""
-        return False
-
-    @property
-    def continues_cycle(self) -> bool:
-        """It continues an experiment."""
-        return True
+    cycle: Cycle = Cycle.CONTINUES
 
     @property
     def title(self) -> str:
@@ -98,16 +89,7 @@ class Confirm(Step, frozen=True, kw_only=True, tag="confirm"):
     block: int
     recovery: Recovery = Recovery.RESUME
     exclusive: frozenset[str] = ACCELERATOR
-
-    @property
-    def opens_cycle(self) -> bool:
-        """It continues an experiment."""
-        return False
-
-    @property
-    def continues_cycle(self) -> bool:
-        """It continues an experiment."""
-        return True
+    cycle: Cycle = Cycle.CONTINUES
 
     @property
     def title(self) -> str:
@@ -124,16 +106,7 @@ class Anchor(Step, frozen=True, kw_only=True, tag="anchor"):
     rivals: tuple[str, ...]
     recovery: Recovery = Recovery.RESUME
     exclusive: frozenset[str] = ACCELERATOR
-
-    @property
-    def opens_cycle(self) -> bool:
-        """It continues an experiment."""
-        return False
-
-    @property
-    def continues_cycle(self) -> bool:
-        """It continues an experiment."""
-        return True
+    cycle: Cycle = Cycle.CONTINUES
 
     @property
     def title(self) -> str:
@@ -150,16 +123,7 @@ class Adopt(Step, frozen=True, kw_only=True, tag="adopt"):
     champion: str
     ruling: Ruling
     recovery: Recovery = Recovery.RERUN
-
-    @property
-    def opens_cycle(self) -> bool:
-        """It continues an experiment."""
-        return False
-
-    @property
-    def continues_cycle(self) -> bool:
-        """It continues an experiment."""
-        return True
+    cycle: Cycle = Cycle.CONTINUES
 
     @property
     def title(self) -> str:
@@ -174,16 +138,7 @@ class Audit(Step, frozen=True, kw_only=True, tag="audit"):
     champion: str
     recovery: Recovery = Recovery.RESUME
     exclusive: frozenset[str] = ACCELERATOR
-
-    @property
-    def opens_cycle(self) -> bool:
-        """It continues an experiment."""
-        return False
-
-    @property
-    def continues_cycle(self) -> bool:
-        """It continues an experiment."""
-        return True
+    cycle: Cycle = Cycle.CONTINUES
 
     @property
     def title(self) -> str:

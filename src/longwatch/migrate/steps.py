@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import msgspec
 
-from longwatch.kernel.line import Recovery, Step
+from longwatch.kernel.line import Cycle, Recovery, Step
 
 REPOSITORY = "repository"
 """The exclusive resource of steps that write into the person's repository."""
@@ -29,16 +29,7 @@ class Survey(Step, frozen=True, kw_only=True, tag="survey"):
 
     done: tuple[Done, ...] = ()
     recovery: Recovery = Recovery.RERUN
-
-    @property
-    def opens_cycle(self) -> bool:
-        """A look is no work."""
-        return False
-
-    @property
-    def only_looks(self) -> bool:
-        """Between two attempts that fail it always succeeds."""
-        return True
+    cycle: Cycle = Cycle.NONE
 
     @property
     def title(self) -> str:
@@ -91,16 +82,7 @@ class Verify(Step, frozen=True, kw_only=True, tag="verify"):
     candidate: Candidate
     card: str
     recovery: Recovery = Recovery.RERUN
-
-    @property
-    def opens_cycle(self) -> bool:
-        """It continues an attempt."""
-        return False
-
-    @property
-    def continues_cycle(self) -> bool:
-        """It continues an attempt."""
-        return True
+    cycle: Cycle = Cycle.CONTINUES
 
     @property
     def title(self) -> str:
@@ -119,16 +101,7 @@ class Commit(Step, frozen=True, kw_only=True, tag="commit"):
     """Only find out whether the person took the change themselves (`publish.commit = false`)."""
     recovery: Recovery = Recovery.CONFIRM
     exclusive: frozenset[str] = frozenset({REPOSITORY})
-
-    @property
-    def opens_cycle(self) -> bool:
-        """It continues an attempt."""
-        return False
-
-    @property
-    def continues_cycle(self) -> bool:
-        """It continues an attempt."""
-        return True
+    cycle: Cycle = Cycle.CONTINUES
 
     @property
     def title(self) -> str:
@@ -143,16 +116,7 @@ class Push(Step, frozen=True, kw_only=True, tag="push"):
     commit: str
     recovery: Recovery = Recovery.RERUN
     exclusive: frozenset[str] = frozenset({REPOSITORY})
-
-    @property
-    def opens_cycle(self) -> bool:
-        """It continues an attempt."""
-        return False
-
-    @property
-    def continues_cycle(self) -> bool:
-        """It continues an attempt."""
-        return True
+    cycle: Cycle = Cycle.CONTINUES
 
     @property
     def title(self) -> str:

@@ -13,7 +13,7 @@ from tests.support import toy
 
 from longwatch.kernel.errors import ExitCode
 from longwatch.kernel.lifecycle import Desired, Phase
-from longwatch.kernel.line import Recovery
+from longwatch.kernel.line import Cycle, Recovery
 from longwatch.kernel.request import Request, Verb
 from longwatch.kernel.settings import Host
 from longwatch.kernel.store import Store
@@ -292,6 +292,28 @@ def test_max_cycles_bounds_the_work(tmp_path):
     assert toy.state(watch).done == ("toy-0", "toy-1")
     assert toy.supervisor(watch).run() is ExitCode.OK
     assert toy.state(watch).done == ("toy-0", "toy-1", "toy-2")
+
+
+def cycled(name, cycle):
+    return msgspec.structs.replace(toy.step(name), cycle=cycle)
+
+
+@pytest.mark.guarantee("M34")
+def test_max_cycles_counts_pieces_of_work_and_ends_none_half_way(tmp_path):
+    plan = (
+        *(cycled("look", Cycle.NONE), cycled("first", Cycle.OPENS), cycled("more", Cycle.CONTINUES)),
+        *(cycled("tidy", Cycle.NONE), cycled("second", Cycle.OPENS)),
+    )
+    watch = toy.make(tmp_path, plan)
+    assert toy.supervisor(watch).run(max_cycles=1) is ExitCode.OK
+    assert toy.state(watch).done == ("look", "first", "more", "tidy")
+
+
+@pytest.mark.guarantee("M34")
+def test_going_on_with_what_an_earlier_run_began_is_a_piece_of_work(tmp_path):
+    watch = toy.make(tmp_path, (cycled("more", Cycle.CONTINUES), cycled("second", Cycle.OPENS)))
+    assert toy.supervisor(watch).run(max_cycles=1) is ExitCode.OK
+    assert toy.state(watch).done == ("more",)
 
 
 def test_a_step_that_runs_past_its_wall_limit_is_ended(tmp_path):
