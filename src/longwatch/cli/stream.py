@@ -1,5 +1,6 @@
 """What `run` prints: a line per event, and on a terminal one live line of what is being done."""
 
+import shutil
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ from longwatch.kernel.clock import now, stamp
 from longwatch.kernel.errors import ExitCode
 from longwatch.kernel.journal import Note
 from longwatch.kernel.watch import Watch
-from longwatch.observe import status
+from longwatch.observe import render, status
 
 _COLOURS = (
     (("job.done", "job.verified", "job.committed", "watch.complete"), "32"),
@@ -78,8 +79,9 @@ class Stream:
 
     def _show_live(self) -> None:
         shown = status.read(self._watch)
-        texts = [f"{step.id}: {step.phase} {step.text} ({step.active_s:.0f} s)" for step in shown.steps]
-        line = (" | ".join(texts) or shown.phase)[:118]
+        line = (" | ".join(map(render.step_line, shown.steps)) or shown.phase)[
+            : shutil.get_terminal_size().columns - 1
+        ]
         sys.stdout.write(f"\033[2m{line}\033[0m")
         self._shown = len(line)
 

@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
-from typing import Generic
+from typing import Generic, NamedTuple
 
 import msgspec
 
@@ -30,6 +30,21 @@ STEP, PROGRESS, REPORT, LOG = "step.json", "progress.json", "report.json", "log.
 COOKIE = "LONGWATCH_COOKIE"
 
 
+class Pace(NamedTuple):
+    """Since when a phase is counted, and from which count on."""
+
+    phase: str
+    total: int | None
+    first: int
+    began_s: float
+
+    def left_s(self, done: int | None, at_s: float) -> float | None:
+        """How long the rest takes at the speed so far; `None` while nothing can be said."""
+        if done is None or self.total is None or done <= self.first:
+            return None
+        return (at_s - self.began_s) / (done - self.first) * max(0, self.total - done)
+
+
 class Work(Generic[T]):
     """What a step's program works with."""
 
@@ -41,7 +56,7 @@ class Work(Generic[T]):
         self._spans: list[Span] = []
         self._processes: list[ProcessRecord] = []
         self._notes: list[Note] = []
-        self._phase = ""
+        self._pace = Pace("", None, 0, 0.0)
 
     @property
     def cookie(self) -> str:
@@ -79,8 +94,17 @@ class Work(Generic[T]):
         idle_s: float = 0.0,
     ) -> None:
         """Show a sign of life. It may be lost; it is never evidence."""
-        self._phase = phase
-        shown = Progress(phase=phase, text=self.redactor.text(text), done=done, total=total, idle_s=idle_s)
+        at_s = time.monotonic()
+        if (phase, total) != (self._pace.phase, self._pace.total):
+            self._pace = Pace(phase, total, done or 0, at_s)
+        shown = Progress(
+            phase=phase,
+            text=self.redactor.text(text),
+            done=done,
+            total=total,
+            idle_s=idle_s,
+            left_s=self._pace.left_s(done, at_s),
+        )
         files.show(self.folder / PROGRESS, msgspec.json.encode(shown))
 
     def note(self, kind: str, text: str, **data: str | float | bool | None) -> None:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from longwatch.kernel.journal import Event
-from longwatch.observe.status import Status
+from longwatch.observe.status import Status, StepStatus
 
 Row = tuple[str, ...]
 
@@ -110,10 +110,26 @@ def _step_rows(status: Status) -> Iterator[Row]:
     # At rest nothing runs: what is open was cut, and the next run settles it.
     name = "step" if status.phase in _MOVING else "cut step"
     for step in status.steps:
-        counted = "" if step.done is None else f" {step.done}/{'?' if step.total is None else step.total}"
-        idle = f", idle {duration(step.idle_s)}" if step.idle_s >= 1 else ""
-        said = one_line(f" {step.text}" if step.text else "")
-        yield name, f"{step.id}: {step.phase or 'begins'}{counted}{said} ({duration(step.active_s)}{idle})"
+        yield name, step_line(step)
+
+
+def step_line(step: StepStatus) -> str:
+    """Return a step in hand as a line: what it does, how far it is, and how long the rest may take."""
+    said = one_line(f" {step.text}" if step.text else "")
+    idle = f", idle {duration(step.idle_s)}" if step.idle_s >= 1 else ""
+    left = "" if step.left_s is None else f", about {duration(step.left_s)} to go"
+    counted = progress_bar(step.done, step.total)
+    return f"{step.id}: {step.phase or 'begins'}{said}{counted} ({duration(step.active_s)}{idle}{left})"
+
+
+def progress_bar(done: int | None, total: int | None, width: int = 16) -> str:
+    """Return ` [####....] 12/48`, a bare count where the total is not known, or nothing where nothing is counted."""
+    if done is None:
+        return ""
+    if not total:
+        return f" {done}"
+    full = min(width, width * done // total)
+    return f" [{'#' * full}{'.' * (width - full)}] {done}/{total}"
 
 
 _MOVING = frozenset({"running", "pausing", "stopping"})

@@ -34,6 +34,8 @@ class StepStatus(msgspec.Struct, frozen=True, kw_only=True):
     done: int | None = None
     total: int | None = None
     idle_s: float = 0.0
+    left_s: float | None = None
+    """An estimate of the rest of this phase."""
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,4 +150,5 @@ def _step(step: OpenStep) -> StepStatus:
         done=shown.done,
         total=shown.total,
         idle_s=shown.idle_s,
+        left_s=shown.left_s,
     )

@@ -180,3 +180,13 @@ def test_a_report_is_whole_or_not_there(folder, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         main(folder, toy.ToyStep, lambda work: DONE)
     assert [file.name for file in folder.iterdir()] == [STEP]
+
+
+@pytest.mark.guarantee("L35")
+@pytest.mark.parametrize(
+    ("done", "total", "left_s"),
+    [(6, 10, 4.0), (None, 10, None), (4, None, None), (2, 10, None), (12, 10, 0.0)],
+)
+def test_the_rest_of_a_phase_is_estimated_from_its_own_speed(done, total, left_s):
+    # Two were done when the phase began, a hundred seconds after the program's first sign of life.
+    assert program.Pace("train", total, 2, 100.0).left_s(done, 104.0) == left_s

@@ -28,7 +28,9 @@ def status(**changed) -> Status:
         "pending_requests": ("pause",),
         "supervisor": Supervising(pid=7, host="h", since=NOON, alive=True),
         "steps": (
-            StepStatus(id="a.1", active_s=65.0, phase="worker", text="t", done=1, total=3, idle_s=4.0),
+            StepStatus(
+                id="a.1", active_s=65.0, phase="worker", text="t", done=1, total=3, idle_s=4, left_s=130.0
+            ),
         ),
         "summary": (("jobs", "3: 2 done"),),
         "exit_code": None,
@@ -66,7 +68,7 @@ def test_the_status_shows_all_that_matters():
     text = shown(status())
     for told in ("waiting: transient: overloaded", "process 7 on h", "pause (not obeyed yet)", "3: 2 done"):
         assert told in text
-    assert "a.1: worker 1/3 t (1 min 05 s, idle 4.0 s)" in text
+    assert "a.1: worker t [#####...........] 1/3 (1 min 05 s, idle 4.0 s, about 2 min 10 s to go)" in text
     assert "2 in a row" in text
 
 
