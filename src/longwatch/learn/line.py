@@ -135,7 +135,7 @@ class LearnLine:
             return Audit(id=ident, number=number, champion=state.champion)
         window = _given(experiment.window, experiment, Window)
         if experiment.stage is Stage.TRAIN:
-            return Train(id=ident, number=number, window=window, champion=state.champion)
+            return Train(id=ident, number=number, window=window, champion=state.champion, replay=state.replay)
         return self._decisive(state, experiment, ident, window)
 
     def _decisive(self, state: LearnState, experiment: Experiment, ident: str, window: Window) -> LearnStep:
@@ -164,6 +164,7 @@ class LearnLine:
             challenger=challenger,
             champion=state.champion,
             ruling=experiment.ruling,
+            replay=state.replay,
         )
 
 

@@ -79,9 +79,7 @@ def _prepared(state: LearnState, found: Prepared) -> tuple[LearnState, Said]:
 
 
 def _trained(settings: LearnSettings, state: LearnState, found: Trained) -> tuple[LearnState, Said]:
-    moved = msgspec.structs.replace(
-        state, rounds=found.rounds, dev_before=found.dev_before, dev_total=found.dev_total
-    )
+    moved = _counted(state, found)
     if found.challenger is None:
         return _next(settings, moved, "no challenger", (found.reason,))
     challenger = found.challenger
@@ -94,6 +92,22 @@ def _trained(settings: LearnSettings, state: LearnState, found: Trained) -> tupl
     )
     note = Note("challenger.nominated", text, {"adapter": challenger.adapter})
     return _stage(begun, Stage.CONFIRM, challenger=challenger, confirmation=confirmation), (note,)
+
+
+def _counted(state: LearnState, found: Trained) -> LearnState:
+    phases = sorted({*state.active_by_phase, *found.active_by_phase})
+    return msgspec.structs.replace(
+        state,
+        rounds=found.rounds,
+        dev_before=found.dev_before,
+        dev_base=found.dev_base,
+        dev_total=found.dev_total,
+        active_s=state.active_s + found.active_s,
+        active_by_phase={
+            phase: state.active_by_phase.get(phase, 0.0) + found.active_by_phase.get(phase, 0.0)
+            for phase in phases
+        },
+    )
 
 
 def _confirmed(
@@ -141,7 +155,9 @@ def _anchored(
 def _adopted(
     settings: LearnSettings, state: LearnState, step: Adopt, found: Adopted
 ) -> tuple[LearnState, Said]:
-    moved = msgspec.structs.replace(state, champion=found.adapter, schedule=state.schedule.accepted())
+    moved = msgspec.structs.replace(
+        state, champion=found.adapter, replay=found.replay, schedule=state.schedule.accepted()
+    )
     ended, said = _next(
         settings, moved, "accepted", step.ruling.sentences, adapter=found.adapter, receipt=found.receipt
     )
@@ -179,6 +195,7 @@ def _next(
         sentences=sentences,
         rounds=state.rounds,
         dev_before=state.dev_before,
+        dev_base=state.dev_base,
         dev_total=state.dev_total,
         adapter=adapter,
         receipt=receipt,
@@ -193,7 +210,9 @@ def _next(
 def _begin(state: LearnState) -> LearnState:
     """Return the state with the next experiment before it; one move attaches it and counts it (L26)."""
     experiment = Experiment(number=state.experiment.number + 1)
-    return msgspec.structs.replace(state, experiment=experiment, rounds=(), dev_before=0, dev_total=0)
+    return msgspec.structs.replace(
+        state, experiment=experiment, rounds=(), dev_before=0, dev_base=0, dev_total=0
+    )
 
 
 def _stage(state: LearnState, stage: Stage, **changed: object) -> LearnState:

@@ -1,5 +1,6 @@
 """The state of a learn watch. Frozen values; `outcomes` is the only module that makes new ones."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 import msgspec
@@ -41,6 +42,7 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
     sentences: tuple[str, ...]
     rounds: tuple[RoundResult, ...]
     dev_before: int
+    dev_base: int = 0
     dev_total: int
     adapter: str = ""
     receipt: str = ""
@@ -61,10 +63,17 @@ class LearnState(msgspec.Struct, frozen=True, kw_only=True):
     best: str = BASE
     """The champion with the most passes on the sealed set so far."""
     best_passed: int = -1
+    replay: str = ""
+    """SHA-256 of the verified teaching data of all accepted adapters: every round replays some of it (L11)."""
     rounds: tuple[RoundResult, ...] = ()
     """Of the current experiment."""
     dev_before: int = 0
+    dev_base: int = 0
     dev_total: int = 0
+    active_s: float = 0.0
+    """Seconds that all experiments were active, as far as their training is done (L14)."""
+    active_by_phase: Mapping[str, float] = {}
+    """The same seconds by what was done in them."""
     history: tuple[Decided, ...] = ()
     audits: tuple[Audited, ...] = ()
     exhausted: str = ""

@@ -5,6 +5,8 @@ An experiment is: `Prepare` (a window of the curriculum), `Train` (collect, trai
 champion's place) and `Audit` (a public benchmark, which reports and never decides).
 """
 
+from collections.abc import Mapping
+
 import msgspec
 
 from longwatch.kernel.line import Cycle, Recovery, Step
@@ -38,6 +40,8 @@ class Challenger(msgspec.Struct, frozen=True, kw_only=True):
     adapter: str
     """SHA-256 of the adapter's files; it lies in the store."""
     round: int
+    examples: str = ""
+    """SHA-256 of the file of the examples that taught it: on acceptance they join the replay (L11)."""
     dev_before: int
     dev_after: int
     dev_total: int
@@ -68,6 +72,8 @@ class Train(Step, frozen=True, kw_only=True, tag="train"):
     number: int
     window: Window
     champion: str
+    replay: str = ""
+    """SHA-256 of the verified teaching data that every round replays; empty: there is none yet (L11)."""
     recovery: Recovery = Recovery.ADOPT
     exclusive: frozenset[str] = ACCELERATOR
     cycle: Cycle = Cycle.CONTINUES
@@ -122,6 +128,8 @@ class Adopt(Step, frozen=True, kw_only=True, tag="adopt"):
     challenger: Challenger
     champion: str
     ruling: Ruling
+    replay: str = ""
+    """SHA-256 of what the experiment replayed."""
     recovery: Recovery = Recovery.RERUN
     cycle: Cycle = Cycle.CONTINUES
 
@@ -168,6 +176,8 @@ class RoundResult(msgspec.Struct, frozen=True, kw_only=True):
     loss_first: float
     loss_last: float
     dev_passed: int
+    dev_asked: int = 0
+    """Fewer than all where it was clear early that the round cannot be nominated; `dev_passed` counts these only."""
     dev_total: int
     adapter: str
 
@@ -177,7 +187,13 @@ class Trained(msgspec.Struct, frozen=True, kw_only=True, tag="trained"):
 
     rounds: tuple[RoundResult, ...]
     dev_before: int
+    dev_base: int = 0
+    """How many of the same tasks the base model passes."""
     dev_total: int
+    active_s: float = 0.0
+    """Seconds that the experiment was active, in all its runs (L14)."""
+    active_by_phase: Mapping[str, float] = {}
+    """The same seconds by what was done in them."""
     challenger: Challenger | None = None
     reason: str = ""
 
@@ -208,6 +224,8 @@ class Adopted(msgspec.Struct, frozen=True, kw_only=True, tag="adopted"):
 
     adapter: str
     receipt: str
+    replay: str = ""
+    """SHA-256 of the verified teaching data, with the examples that taught this adapter."""
 
 
 class Audited(msgspec.Struct, frozen=True, kw_only=True, tag="audited"):
