@@ -19,7 +19,7 @@ from generated import ROOT, ScriptError, settle
 
 from longwatch.kernel.settings import KernelSettings
 from longwatch.learn.settings import LearnSettings
-from longwatch.migrate.cards import Allowance, Head, NewTests
+from longwatch.migrate.queue.cards import Allowance, Head, NewTests
 from longwatch.migrate.settings import Check, MigrateSettings
 
 HEAD = """# Configuration

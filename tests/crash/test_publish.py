@@ -12,16 +12,16 @@ import pytest
 from publications import change, leave_unfinished, picture, verified, work_of_a_person
 from repositories import git, hook, sample, write
 
-from longwatch.migrate.checkout import private_clone
-from longwatch.migrate.git import Git
-from longwatch.migrate.publish import NotPublished, Published, PublishRequest, confirm, publish
+from longwatch.migrate.repository.checkout import private_clone
+from longwatch.migrate.repository.git import Git
+from longwatch.migrate.repository.publish import NotPublished, Published, PublishRequest, confirm, publish
 
 _PUBLISHER = """
 import os, sys
 from pathlib import Path
 import msgspec
-from longwatch.migrate.git import Git
-from longwatch.migrate.publish import PublishRequest, publish
+from longwatch.migrate.repository.git import Git
+from longwatch.migrate.repository.publish import PublishRequest, publish
 Path(sys.argv[2], "pid").write_text(str(os.getpid()))
 request = msgspec.json.decode(Path(sys.argv[2], "request").read_bytes(), type=PublishRequest)
 publish(request, Git(Path(sys.argv[1])))

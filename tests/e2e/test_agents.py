@@ -14,10 +14,10 @@ from tests.support.repositories import git
 from tests.support.responses_server import responses_server
 
 from longwatch.kernel.limits import LimitHit
-from longwatch.migrate.result import Result, Status, read_result
+from longwatch.migrate.attempt.result import Result, Status, read_result
+from longwatch.migrate.attempt.trace import Ending
+from longwatch.migrate.attempt.workers import WorkRequest
 from longwatch.migrate.settings import WorkerSettings
-from longwatch.migrate.trace import Ending
-from longwatch.migrate.workers import WorkRequest
 
 pytestmark = [pytest.mark.agent, pytest.mark.e2e]
 

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longwatch.kernel.errors import ConfigError
-from longwatch.migrate.cards import Card, parse_card
 from longwatch.migrate.names import bad_id, bad_path, bad_pattern
-from longwatch.migrate.queue import order, queue_of, ready, unreachable
+from longwatch.migrate.queue.cards import Card, parse_card
+from longwatch.migrate.queue.order import order, queue_of, ready, unreachable
 
 IDS = st.from_regex(r"\A[a-z0-9][a-z0-9_-]{0,9}\Z")
 HEADS = st.text(st.sampled_from("ab:-[]{}&*!#|>?'\"\n \t~%@`,0\x00\xe9")) | st.text()

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longwatch.migrate.census import Counts, DisagreementError, Outcome, Tests, compare, count
+from longwatch.migrate.checks.census import Counts, DisagreementError, Outcome, Tests, compare, count
 from longwatch.migrate.settings import Census
 
 FRAGMENTS = st.sampled_from(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longwatch.migrate.weakening import Kind, findings, suspicious
+from longwatch.migrate.checks.weakening import Kind, findings, suspicious
 
 EXPRESSIONS = st.sampled_from(["f(1) == 2", "g(x)", "x in y", "not z", "a.b == [1, 2]", "f(2) == 'é'"])
 BODIES = st.lists(EXPRESSIONS, min_size=1, max_size=4)

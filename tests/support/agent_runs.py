@@ -9,10 +9,10 @@ from longwatch.kernel.child import Command, ProcessRecord
 from longwatch.kernel.limits import Limits
 from longwatch.kernel.line import Failure
 from longwatch.kernel.process import new_cookie, run, tail
-from longwatch.migrate.result import RESULT_SCHEMA
+from longwatch.migrate.attempt.result import RESULT_SCHEMA
+from longwatch.migrate.attempt.trace import TraceMonitor, TraceState
+from longwatch.migrate.attempt.workers import WORKERS, Launch, RunEnd, WorkRequest
 from longwatch.migrate.settings import WorkerSettings
-from longwatch.migrate.trace import TraceMonitor, TraceState
-from longwatch.migrate.workers import WORKERS, Launch, RunEnd, WorkRequest
 from longwatch.sandbox import SANDBOXES, Plan
 from tests.support.repositories import commit_all, new_repository, write
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from repositories import git, sample, write
 
-from longwatch.migrate.checkout import private_clone
-from longwatch.migrate.git import Git
-from longwatch.migrate.harvest import CANDIDATES, candidate, harvest
-from longwatch.migrate.publish import PublishRequest
+from longwatch.migrate.repository.checkout import private_clone
+from longwatch.migrate.repository.git import Git
+from longwatch.migrate.repository.harvest import CANDIDATES, candidate, harvest
+from longwatch.migrate.repository.publish import PublishRequest
 
 
 def verified(path: Path, repository: Git, baseline: str, folder: Path, **more: object) -> PublishRequest:

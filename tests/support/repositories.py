@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from longwatch.migrate.git import Git
+from longwatch.migrate.repository.git import Git
 
 
 def git(root: Path, *arguments: str, stdin: bytes | None = None, **variables: str) -> str:

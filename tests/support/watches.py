@@ -26,7 +26,7 @@ from longwatch.kernel.signing import SigningKey
 from longwatch.kernel.store import Ended, Intended, Store
 from longwatch.kernel.watch import Watch
 from longwatch.migrate import settings, witness
-from longwatch.migrate.git import Git
+from longwatch.migrate.repository.git import Git
 from longwatch.migrate.state import Job, MigrateState, Status
 from longwatch.migrate.steps import Candidate, Verify
 from tests.support import repositories

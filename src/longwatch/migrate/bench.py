@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 
 from longwatch.kernel.errors import ConfigError
-from longwatch.migrate.checkout import object_folders
-from longwatch.migrate.git import Git
 from longwatch.migrate.place import INSIDE, Place
+from longwatch.migrate.repository.checkout import object_folders
+from longwatch.migrate.repository.git import Git
 from longwatch.sandbox import SANDBOXES, Plan, Sandbox
 from longwatch.sandbox.plan import HOME
 from longwatch.sandbox.toolchain import Toolchain, find

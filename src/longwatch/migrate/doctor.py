@@ -11,9 +11,10 @@ from longwatch.kernel import files
 from longwatch.kernel.errors import ConfigError
 from longwatch.kernel.finding import Finding, fine, note, wrong
 from longwatch.kernel.watch import Watch
-from longwatch.migrate import preflight, survey
-from longwatch.migrate.git import Git
+from longwatch.migrate import preflight
 from longwatch.migrate.place import Place
+from longwatch.migrate.queue import survey
+from longwatch.migrate.repository.git import Git
 from longwatch.migrate.settings import MigrateSettings
 from longwatch.migrate.state import MigrateState, Status
 

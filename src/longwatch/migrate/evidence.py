@@ -3,7 +3,6 @@
 import msgspec
 
 from longwatch.kernel.line import Failed, Failure, Succeeded
-from longwatch.migrate.prompt import bounded
 from longwatch.migrate.steps import Evidence, Refused, Spent, Surveyed, Usage
 
 _MOST_REASONS = 50
@@ -27,3 +26,12 @@ def _readable(reasons: tuple[str, ...]) -> tuple[str, ...]:
     kept = tuple(bounded(reason, _REASON_CHARACTERS) for reason in reasons[:_MOST_REASONS])
     more = len(reasons) - len(kept)
     return (*kept, f"and {more} more") if more else kept
+
+
+def bounded(text: str, characters: int) -> str:
+    """Return the text, or its head and tail with a note of what was left out, in at most so many characters."""
+    if len(text) <= characters:
+        return text
+    note = f"\n[... {len(text) - characters} characters and more were left out here ...]\n"
+    room = max(characters - len(note), 0)
+    return text[: room // 2] + note + text[len(text) - (room - room // 2) :]

@@ -17,7 +17,7 @@ from longwatch.kernel.config import nearest, refuse
 from longwatch.kernel.errors import ConfigError, PathError, RefusedError
 from longwatch.kernel.files import create, make_folder, read_bounded, replace
 from longwatch.migrate.detect import Detected, Found, Repository, detect
-from longwatch.migrate.git import Git
+from longwatch.migrate.repository.git import Git
 from longwatch.migrate.settings import ADAPTERS, FILE, MigrateSettings, problems
 
 EXAMPLE = "000-example.md.example"

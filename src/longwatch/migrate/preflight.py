@@ -8,11 +8,12 @@ from longwatch.kernel.config import Problem, refuse
 from longwatch.kernel.errors import ConfigError, LongwatchError, PathError
 from longwatch.kernel.signing import SigningKey
 from longwatch.kernel.watch import Watch
-from longwatch.migrate import guarding, patterns
-from longwatch.migrate.cards import Card
+from longwatch.migrate import patterns
+from longwatch.migrate.attempt.prompt import template_problems
 from longwatch.migrate.place import Place
-from longwatch.migrate.prompt import template_problems
-from longwatch.migrate.queue import read_queue
+from longwatch.migrate.queue import guarding
+from longwatch.migrate.queue.cards import Card
+from longwatch.migrate.queue.order import read_queue
 from longwatch.migrate.settings import MigrateSettings
 from longwatch.sandbox import SANDBOXES, proof
 

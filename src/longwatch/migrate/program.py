@@ -26,23 +26,23 @@ def _perform(work: Work[MigrateStep], place: Place, *, confirm: bool) -> Outcome
     """Load what one kind of step needs and no more: a start is paid for at every step."""
     match work.step:
         case Survey():
-            from longwatch.migrate import survey  # noqa: PLC0415 - see above
+            from longwatch.migrate.queue import survey  # noqa: PLC0415 - see above
 
             return survey.perform(work, work.step, place)
         case Attempt():
-            from longwatch.migrate import attempt  # noqa: PLC0415 - see above
+            from longwatch.migrate.attempt import conduct  # noqa: PLC0415 - see above
 
-            return attempt.perform(work, work.step, place)
+            return conduct.perform(work, work.step, place)
         case Verify():
-            from longwatch.migrate import verification  # noqa: PLC0415 - see above
+            from longwatch.migrate.checks import verification  # noqa: PLC0415 - see above
 
             return verification.perform(work, work.step, place)
         case Commit():
-            from longwatch.migrate import publishing  # noqa: PLC0415 - see above
+            from longwatch.migrate.repository import publishing  # noqa: PLC0415 - see above
 
             return publishing.commit(work, work.step, place, confirm=confirm)
         case Push():
-            from longwatch.migrate import publishing  # noqa: PLC0415 - see above
+            from longwatch.migrate.repository import publishing  # noqa: PLC0415 - see above
 
             return publishing.push(work, work.step, place)
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from longwatch.kernel.finding import Section
 from longwatch.kernel.watch import Watch
-from longwatch.migrate.git import Git
 from longwatch.migrate.place import Place
+from longwatch.migrate.repository.git import Git
 from longwatch.migrate.settings import MigrateSettings
 from longwatch.migrate.state import Job, MigrateState, Status
 

@@ -14,8 +14,8 @@ from longwatch.kernel.signing import load_public
 from longwatch.kernel.store import Store
 from longwatch.kernel.verification import World
 from longwatch.kernel.watch import Watch
-from longwatch.migrate.git import Git
 from longwatch.migrate.place import Place
+from longwatch.migrate.repository.git import Git
 from longwatch.migrate.settings import Check, MigrateSettings, Policy
 from longwatch.migrate.steps import MigrateStep, Verify
 

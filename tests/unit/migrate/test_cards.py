@@ -5,7 +5,8 @@ import hashlib
 import pytest
 
 from longwatch.kernel.errors import ConfigError
-from longwatch.migrate.cards import (
+from longwatch.migrate.names import bad_id
+from longwatch.migrate.queue.cards import (
     CARD_BYTES,
     Allowance,
     Card,
@@ -15,7 +16,6 @@ from longwatch.migrate.cards import (
     parse_card,
     parse_cards,
 )
-from longwatch.migrate.names import bad_id
 from longwatch.migrate.settings import Check
 
 HEAD = "id: a\ntitle: Port a\nowned: ['src/**']\n"

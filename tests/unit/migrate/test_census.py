@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from longwatch.migrate.census import (
+from longwatch.migrate.checks.census import (
     JUNIT_NAME,
     Changes,
     Counts,

@@ -6,8 +6,14 @@ import pytest
 from repositories import commit_all, git, hook, new_repository, sample, write
 
 from longwatch.kernel.errors import IntegrityError, PathError, RefusedError
-from longwatch.migrate.checkout import clean_checkout, object_folders, private_clone, remove, unchanged
-from longwatch.migrate.git import Git, GitError
+from longwatch.migrate.repository.checkout import (
+    clean_checkout,
+    object_folders,
+    private_clone,
+    remove,
+    unchanged,
+)
+from longwatch.migrate.repository.git import Git, GitError
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
@@ -100,7 +106,7 @@ def test_filters_and_line_endings_cannot_make_a_checkout_differ(tmp_path: Path) 
 
 def test_a_checkout_that_differs_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repository, first = sample(tmp_path / "r")
-    monkeypatch.setattr("longwatch.migrate.checkout.unchanged", lambda *_: ("src/a.py",))
+    monkeypatch.setattr("longwatch.migrate.repository.checkout.unchanged", lambda *_: ("src/a.py",))
     with pytest.raises(IntegrityError, match=r"src/a\.py"):
         clean_checkout(repository, first, tmp_path / "c")
 

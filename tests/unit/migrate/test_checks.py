@@ -8,9 +8,9 @@ import pytest
 
 from longwatch.kernel.limits import LimitHit
 from longwatch.kernel.program import Work
-from longwatch.migrate import census
 from longwatch.migrate.bench import Bench
-from longwatch.migrate.checks import Checking, CheckRun, run_all
+from longwatch.migrate.checks import census
+from longwatch.migrate.checks.running import Checking, CheckRun, run_all
 from longwatch.migrate.settings import Census, Check, MigrateSettings, Repository, WorkerSettings
 from longwatch.migrate.steps import MigrateStep, Survey
 from longwatch.sandbox import SANDBOXES

@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from longwatch.kernel.line import Succeeded
-from longwatch.migrate.claims import Claim, Unreadable, claimed
+from longwatch.migrate.attempt.claims import Claim, Unreadable, claimed
 from longwatch.migrate.evidence import succeeded
-from longwatch.migrate.git import Change
-from longwatch.migrate.harvest import Harvest
 from longwatch.migrate.patterns import protected_patterns
+from longwatch.migrate.repository.git import Change
+from longwatch.migrate.repository.harvest import Harvest
 from longwatch.migrate.settings import Repository
 from longwatch.migrate.steps import Evidence, Refusal, Refused
 

@@ -1,6 +1,6 @@
 import pytest
 
-from longwatch.migrate.command_guard import refusals
+from longwatch.migrate.commands.refusals import refusals
 
 FILES = {
     *(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from longwatch.migrate.command_guard import refusals
+from longwatch.migrate.commands.refusals import refusals
 from longwatch.migrate.detect import Detected, Repository, detect
 from longwatch.migrate.settings import Census, check_problems
 

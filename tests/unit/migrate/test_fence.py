@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from repositories import commit_all, git, hook, sample, write
 
-from longwatch.migrate.fence import differences, take
-from longwatch.migrate.git import Git
+from longwatch.migrate.repository.fence import differences, take
+from longwatch.migrate.repository.git import Git
 
 
 def _watch(root: Path) -> list[Path]:

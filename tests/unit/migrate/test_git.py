@@ -6,7 +6,7 @@ import pytest
 from repositories import commit_all, git, hook, new_repository, sample, write
 
 from longwatch.kernel.errors import ConfigError, LongwatchError
-from longwatch.migrate.git import Change, Git, GitError, masked
+from longwatch.migrate.repository.git import Change, Git, GitError, masked
 
 
 def test_open_finds_the_top_from_a_folder_inside(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_an_orphan_that_holds_the_output_does_not_hold_us(tmp_path: Path) -> Non
 
 def test_endless_output_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repository, _ = sample(tmp_path / "r")
-    monkeypatch.setattr("longwatch.migrate.git.OUTPUT_BYTES", 1000)
+    monkeypatch.setattr("longwatch.migrate.repository.git.OUTPUT_BYTES", 1000)
     finished = repository.answer("-c", "alias.flood=!yes", "flood")
     assert finished.ended_by == "output"
     assert len(finished.stdout) == 1000

@@ -8,10 +8,10 @@ import pytest
 from repositories import commit_all, git, new_repository, sample, write
 
 from longwatch.kernel.errors import ConfigError
-from longwatch.migrate.checkout import private_clone
-from longwatch.migrate.git import Change, Git
-from longwatch.migrate.harvest import Harvest, candidate, harvest, salvage
-from longwatch.migrate.scan import Bounds, is_git_name
+from longwatch.migrate.repository.checkout import private_clone
+from longwatch.migrate.repository.git import Change, Git
+from longwatch.migrate.repository.harvest import Harvest, candidate, harvest, salvage
+from longwatch.migrate.repository.scan import Bounds, is_git_name
 
 
 class Attempt:

@@ -8,10 +8,10 @@ import pytest
 from tests.support.repositories import commit_all, git, new_repository, write
 
 from longwatch.kernel.errors import ConfigError, LongwatchError, RefusedError
-from longwatch.migrate.cards import parse_card
+from longwatch.migrate.attempt.prompt import template_problems
 from longwatch.migrate.init import EXAMPLE, Initialised, WorkerChoice, initialise, shipped
-from longwatch.migrate.prompt import template_problems
-from longwatch.migrate.queue import read_queue
+from longwatch.migrate.queue.cards import parse_card
+from longwatch.migrate.queue.order import read_queue
 from longwatch.migrate.settings import load
 
 CODEX = WorkerChoice(adapter="codex")

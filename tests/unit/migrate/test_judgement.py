@@ -5,11 +5,11 @@ from collections.abc import Mapping
 import pytest
 
 from longwatch.kernel.child import ProcessRecord
-from longwatch.migrate.cards import Allowance, Card, NewTests
-from longwatch.migrate.census import Counts, Outcome, Tests
-from longwatch.migrate.checks import CheckRun
-from longwatch.migrate.judgement import Evidence, rule
-from longwatch.migrate.weakening import Finding, Kind
+from longwatch.migrate.checks.census import Counts, Outcome, Tests
+from longwatch.migrate.checks.judgement import Evidence, rule
+from longwatch.migrate.checks.running import CheckRun
+from longwatch.migrate.checks.weakening import Finding, Kind
+from longwatch.migrate.queue.cards import Allowance, Card, NewTests
 
 PASSED, FAILED, SKIPPED = Outcome.PASSED, Outcome.FAILED, Outcome.SKIPPED
 

@@ -9,8 +9,8 @@ import pytest
 from repositories import git, sample, write
 
 from longwatch.kernel.errors import NotReadyError
-from longwatch.migrate.git import Git
-from longwatch.migrate.locks import clear_stranded, holders
+from longwatch.migrate.repository.git import Git
+from longwatch.migrate.repository.locks import clear_stranded, holders
 
 
 @pytest.fixture

@@ -8,8 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longwatch.kernel.errors import ConfigError
-from longwatch.migrate.cards import Allowance, Card, NewTests
-from longwatch.migrate.prompt import FAILURE_CHARACTERS, REQUIRED, PromptFacts, bounded, render, rules_of
+from longwatch.migrate.attempt.prompt import (
+    FAILURE_CHARACTERS,
+    REQUIRED,
+    PromptFacts,
+    bounded,
+    render,
+    rules_of,
+)
+from longwatch.migrate.queue.cards import Allowance, Card, NewTests
 from longwatch.migrate.settings import Check
 
 SHIPPED = resources.files("longwatch").joinpath("prompts/migrate.md").read_text("utf-8")

@@ -2,8 +2,8 @@
 
 import pytest
 
+from longwatch.migrate.checks.protection import protection
 from longwatch.migrate.patterns import fold
-from longwatch.migrate.protection import protection
 from longwatch.migrate.settings import Check, MigrateSettings, Repository, WorkerSettings
 
 TREE = (

@@ -9,9 +9,9 @@ from publications import change, leave_unfinished, picture, verified, waiting, w
 from repositories import commit_all, git, hook, new_repository, sample, write
 
 from longwatch.kernel.errors import ExitCode, IntegrityError
-from longwatch.migrate.checkout import private_clone
-from longwatch.migrate.git import Git
-from longwatch.migrate.publish import (
+from longwatch.migrate.repository.checkout import private_clone
+from longwatch.migrate.repository.git import Git
+from longwatch.migrate.repository.publish import (
     CommitRefusedError,
     DirtyPathsError,
     MovedError,

@@ -7,8 +7,8 @@ import pytest
 from repositories import commit_all, git, sample, write
 
 from longwatch.kernel.errors import AuthError, ExitCode, NotReadyError, RefusedError
-from longwatch.migrate.git import Git
-from longwatch.migrate.push import (
+from longwatch.migrate.repository.git import Git
+from longwatch.migrate.repository.push import (
     Pushed,
     PushRefusedError,
     RemoteMovedError,

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from longwatch.kernel.errors import ConfigError
-from longwatch.migrate.cards import CARD_BYTES, Card
-from longwatch.migrate.queue import Unreachable, order, queue_of, read_queue, ready, unreachable
+from longwatch.migrate.queue.cards import CARD_BYTES, Card
+from longwatch.migrate.queue.order import Unreachable, order, queue_of, read_queue, ready, unreachable
 
 
 def card(ident: str, *after: str, priority: int = 0) -> Card:

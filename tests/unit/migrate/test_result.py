@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longwatch.migrate.result import MAX_RESULT_BYTES, RESULT_SCHEMA, Result, Status, read_result
+from longwatch.migrate.attempt.result import MAX_RESULT_BYTES, RESULT_SCHEMA, Result, Status, read_result
 
 NONCE = "a1b2c3"
 DONE = {"nonce": NONCE, "status": "done", "summary": "Ported it.", "changed": ["src/a.py"], "reason": ""}

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longwatch.migrate.trace import ClaudeTrace, CodexTrace, Ending, PlainTrace, Trace, TraceState
-from longwatch.migrate.trace.model import MAX_ANSWER_BYTES, MAX_KEPT
+from longwatch.migrate.attempt.trace import ClaudeTrace, CodexTrace, Ending, PlainTrace, Trace, TraceState
+from longwatch.migrate.attempt.trace.model import MAX_ANSWER_BYTES, MAX_KEPT
 
 TRACES: list[Trace] = [CodexTrace(), ClaudeTrace(), PlainTrace()]
 EACH = pytest.mark.parametrize("trace", TRACES, ids=["codex", "claude", "plain"])

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from longwatch.kernel.errors import FailureClass
-from longwatch.migrate.trace import ClaudeTrace, CodexTrace, Ending, Trace, TraceState
-from longwatch.migrate.workers.claude_failures import CLAUDE_FAILURES
-from longwatch.migrate.workers.codex_failures import CODEX_FAILURES
-from longwatch.migrate.workers.verdict import RunEnd, Table, classify
+from longwatch.migrate.attempt.trace import ClaudeTrace, CodexTrace, Ending, Trace, TraceState
+from longwatch.migrate.attempt.workers.claude_failures import CLAUDE_FAILURES
+from longwatch.migrate.attempt.workers.codex_failures import CODEX_FAILURES
+from longwatch.migrate.attempt.workers.verdict import RunEnd, Table, classify
 
 RECORDED = Path(__file__).parents[2] / "recorded"
 NOW = datetime(2026, 11, 30, 16, 6, tzinfo=UTC)

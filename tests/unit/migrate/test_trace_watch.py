@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from longwatch.migrate.trace import (
+from longwatch.migrate.attempt.trace import (
     ClaudeTrace,
     CodexTrace,
     Patience,
@@ -13,7 +13,7 @@ from longwatch.migrate.trace import (
     TraceState,
     reason_to_end,
 )
-from longwatch.migrate.trace.model import Ending, Item
+from longwatch.migrate.attempt.trace.model import Ending, Item
 
 PATIENCE = Patience(start_s=10, idle_s=20, finish_s=3)
 

@@ -2,9 +2,9 @@ import textwrap
 
 import pytest
 
-from longwatch.migrate.cards import Allowance
-from longwatch.migrate.weakening import Finding, Kind, findings, suspicious
-from longwatch.migrate.weakening.form import form
+from longwatch.migrate.checks.weakening import Finding, Kind, findings, suspicious
+from longwatch.migrate.checks.weakening.form import form
+from longwatch.migrate.queue.cards import Allowance
 
 PYTHON = """
 import unittest

@@ -9,8 +9,8 @@ import pytest
 from tests.support.agent_runs import request
 
 from longwatch.kernel.errors import ConfigError
+from longwatch.migrate.attempt.workers import WORKERS, Launch, WorkRequest
 from longwatch.migrate.settings import WorkerSettings
-from longwatch.migrate.workers import WORKERS, Launch, WorkRequest
 
 ELF = b"\x7fELF rest"
 TRIPLE = "node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl"

@@ -13,10 +13,10 @@ from longwatch.kernel.child import Command
 from longwatch.kernel.errors import ConfigError, FailureClass, PathError
 from longwatch.kernel.limits import LimitHit, Limits
 from longwatch.kernel.process import run
-from longwatch.migrate.result import Result, Status, read_result
+from longwatch.migrate.attempt.result import Result, Status, read_result
+from longwatch.migrate.attempt.trace import ClaudeTrace, CodexTrace, Ending, Patience, Trace, TraceMonitor
+from longwatch.migrate.attempt.workers import WORKERS, WorkRequest
 from longwatch.migrate.settings import WorkerSettings
-from longwatch.migrate.trace import ClaudeTrace, CodexTrace, Ending, Patience, Trace, TraceMonitor
-from longwatch.migrate.workers import WORKERS, WorkRequest
 
 PATCH = """\
 diff --git a/hello.py b/hello.py

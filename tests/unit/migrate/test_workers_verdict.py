@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from longwatch.kernel.errors import FailureClass
 from longwatch.kernel.limits import LimitHit
 from longwatch.kernel.line import Failure
-from longwatch.migrate.trace import ProviderError, TraceState
-from longwatch.migrate.trace.model import Ending
-from longwatch.migrate.workers.claude_failures import CLAUDE_FAILURES
-from longwatch.migrate.workers.codex_failures import CODEX_FAILURES
-from longwatch.migrate.workers.reset_time import retry_after_s
-from longwatch.migrate.workers.verdict import RunEnd, after_changes, class_of, classify, of_exit
+from longwatch.migrate.attempt.trace import ProviderError, TraceState
+from longwatch.migrate.attempt.trace.model import Ending
+from longwatch.migrate.attempt.workers.claude_failures import CLAUDE_FAILURES
+from longwatch.migrate.attempt.workers.codex_failures import CODEX_FAILURES
+from longwatch.migrate.attempt.workers.reset_time import retry_after_s
+from longwatch.migrate.attempt.workers.verdict import RunEnd, after_changes, class_of, classify, of_exit
 
 NOW = datetime(2026, 11, 30, 16, 6, 30, tzinfo=UTC)
 WORKED = {"calls": 3, "calls_done": 3, "first_action_s": 1.0, "actions": 3}

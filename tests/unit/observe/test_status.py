@@ -29,8 +29,8 @@ HEAVY = (
     "starlette",
     "longwatch.kernel.supervisor",
     "longwatch.kernel.process",
-    "longwatch.migrate.attempt",
-    "longwatch.migrate.git",
+    "longwatch.migrate.attempt.conduct",
+    "longwatch.migrate.repository.git",
 )
 PROBE = """
 import sys

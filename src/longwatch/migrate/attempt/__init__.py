@@ -1,0 +1,1 @@
+"""One attempt of a worker: what it is told, how it is watched, and what it claims."""

@@ -1,0 +1,202 @@
+"""Runs checks in a sandboxed checkout and says what each one showed (specification M19, M23)."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+import msgspec
+
+from longwatch.kernel import files
+from longwatch.kernel.child import Command, ProcessRecord
+from longwatch.kernel.errors import PathError
+from longwatch.kernel.limits import Limits
+from longwatch.kernel.process import run, tail
+from longwatch.kernel.program import Work
+from longwatch.migrate.bench import Bench
+from longwatch.migrate.checks import census
+from longwatch.migrate.checks.census import DisagreementError, Outcome, Tests
+from longwatch.migrate.place import INSIDE
+from longwatch.migrate.settings import Census, Check, MigrateSettings
+from longwatch.migrate.steps import MigrateStep
+
+_LOG_BYTES = 256 * 1024**2
+_REPORT_BYTES = 64 * 1024**2
+_NAMED = 20
+
+
+class CheckRun(msgspec.Struct, frozen=True, kw_only=True):
+    """What one check showed on one tree."""
+
+    name: str
+    kind: str
+    argv: tuple[str, ...]
+    passed: bool
+    reason: str
+    """Why it did not pass; empty if it did."""
+    tests: Tests | None
+    record: ProcessRecord
+    saved_s: float = 0.0
+    """Time that was not spent because the same command had run on the same tree already."""
+
+    @property
+    def exit_code(self) -> int | None:
+        """How the command ended."""
+        return self.record.exit_code
+
+    @property
+    def log(self) -> str:
+        """Where its output stands."""
+        return self.record.log
+
+
+class Checking(msgspec.Struct, frozen=True, kw_only=True):
+    """Where and how a set of checks runs."""
+
+    bench: Bench
+    checkout: Path
+    evidence: Path
+    """Of logs and reports; the checkout's code writes only into the folder of its own check there."""
+    settings: MigrateSettings
+    work: Work[MigrateStep]
+
+
+def run_all(checks: tuple[Check, ...], checking: Checking) -> Mapping[str, CheckRun]:
+    """Run each distinct command once, by check name; a repeat uses the run, and the log says what that saved (M19)."""
+    runs: dict[str, CheckRun] = {}
+    done: dict[tuple[tuple[str, ...], str], CheckRun] = {}
+    for check in checks:
+        if checking.work.should_stop():
+            break
+        known = done.get((check.argv, check.cwd))
+        if known is not None:
+            saved_s = known.record.duration_s
+            checking.work.note(
+                "check.reused", f"{check.name}: the same command ran as {known.name}; {saved_s:.1f} s saved."
+            )
+            # Judged afresh: a linter's run that counted no tests is no evidence for a check that must run some.
+            runs[check.name] = msgspec.structs.replace(_judged(check, known.record), saved_s=saved_s)
+            continue
+        with checking.work.span(f"check:{check.kind}", f"{check.name} on {checking.checkout.parent.name}"):
+            runs[check.name] = done[check.argv, check.cwd] = run_check(check, checking)
+    return runs
+
+
+def run_check(check: Check, checking: Checking) -> CheckRun:
+    """Run one check and judge it by exit code, limits and the tests that it ran."""
+    folder = _fresh(checking.evidence / check.name)
+    reports = files.make_folder(folder / "reports")
+    inside = INSIDE.parent / "reports" if checking.bench.sandbox.confines else reports
+    argv = census.instrumented(check.census, check.argv, PurePosixPath(inside))
+    plan = checking.bench.plan(
+        checking.checkout,
+        environment={},
+        writable=((reports, inside),),
+        network=checking.settings.sandbox.check_network,
+        workdir=check.cwd,
+    )
+    command = Command(
+        argv=checking.bench.sandbox.wrap(argv, plan),
+        cwd=checking.checkout / check.cwd,
+        environment={**plan.environment, **_environment(), **census.environment(check.census, check.argv)},
+        log=folder / "log.txt",
+        limits=_limits(check, checking.settings),
+        phase=f"check:{check.kind}",
+    )
+    record = run(command, should_stop=checking.work.should_stop)
+    checking.work.record(record)
+    return _judged(check, record)
+
+
+def _judged(check: Check, record: ProcessRecord) -> CheckRun:
+    tests: Tests | None = None
+    reason = ""
+    try:
+        tests = _count(check, record)
+    except (DisagreementError, PathError) as error:
+        # What only looks like a report matters where a report is asked for.
+        reason = str(error) if check.kind == "test" or check.census is not Census.AUTO else ""
+    exit_reason = _exit_reason(record)
+    reason = f"{_failing(tests)}{exit_reason}" if exit_reason else reason or _empty_reason(check, tests)
+    return CheckRun(
+        name=check.name,
+        kind=check.kind,
+        argv=check.argv,
+        passed=not reason,
+        reason=reason,
+        tests=tests,
+        record=record,
+    )
+
+
+def _count(check: Check, record: ProcessRecord) -> Tests | None:
+    if check.census is Census.NONE:
+        return None
+    printed = files.read_bounded(Path(record.log), _LOG_BYTES + 1024 * 1024).decode("utf-8", "replace")
+    try:
+        document: bytes | None = files.read_bounded(_reports(record) / census.JUNIT_NAME, _REPORT_BYTES)
+    except FileNotFoundError:
+        document = None
+    return census.count(census.resolved(check.census, check.argv), printed, document)
+
+
+def _reports(record: ProcessRecord) -> Path:
+    return Path(record.log).with_name("reports")
+
+
+def _exit_reason(record: ProcessRecord) -> str:
+    if record.limit is not None:
+        return f"it was ended: {record.limit_detail or record.limit}"
+    if record.exit_code == 0:
+        return ""
+    how = f"signal {record.signal}" if record.exit_code is None else f"exit code {record.exit_code}"
+    return f"{how}. Its last lines:\n{tail(Path(record.log), 20)}"
+
+
+def _failing(tests: Tests | None) -> str:
+    """Name what failed: the last lines of a long report may name something else."""
+    outcomes = tests.outcomes.items() if tests is not None else ()
+    names = sorted(name for name, ended in outcomes if ended in {Outcome.FAILED, Outcome.ERROR})
+    if not names:
+        return ""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"failing tests: {', '.join(names[:_NAMED])}{more}; "
+
+
+def _empty_reason(check: Check, tests: Tests | None) -> str:
+    """A check of kind `test` that ran no test is no evidence, whatever it exits with (specification M23, K31)."""
+    if check.kind != "test" and tests is None:
+        return ""
+    if tests is None:
+        return "empty evidence: nothing that a test runner says was recognised in its output; set the check's `census`"
+    if tests.counts.failed or tests.counts.errors:
+        return f"{tests.counts} although it exits with 0"
+    return "" if tests.counts.passed else f"empty evidence: no test passed ({tests.counts})"
+
+
+def _fresh(folder: Path) -> Path:
+    """A folder in which nothing of an earlier run can count (specification M24)."""
+    files.remove_recorded(folder, folder.parent)
+    return files.make_folder(folder)
+
+
+def _environment() -> dict[str, str]:
+    jobs = str(os.cpu_count() or 1)
+    return {
+        "CI": "1",
+        "NO_COLOR": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONHASHSEED": "0",
+        "CARGO_BUILD_JOBS": jobs,
+        "CMAKE_BUILD_PARALLEL_LEVEL": jobs,
+        "LONGWATCH_CHECK": "1",
+    }
+
+
+def _limits(check: Check, settings: MigrateSettings) -> Limits:
+    return Limits(
+        wall_s=check.timeout_s,
+        log_bytes=_LOG_BYTES,
+        memory_bytes=settings.sandbox.check_memory_bytes,
+        processes=settings.sandbox.check_processes,
+        free_disk_bytes=settings.host.free_disk_bytes // 2,
+    )

@@ -1,0 +1,1 @@
+"""Which commands a card or a configuration may ask for."""

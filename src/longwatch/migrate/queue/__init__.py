@@ -1,0 +1,1 @@
+"""The queue: task cards, their order, and which receipts still hold."""

@@ -1,0 +1,48 @@
+"""Which receipts no longer hold on the branch as it is now (specification M4, M26)."""
+
+from collections.abc import Iterator, Mapping
+
+from longwatch.kernel.watch import Watch
+from longwatch.migrate.repository.git import Git
+from longwatch.migrate.steps import CardRef, Done
+
+
+def stale(
+    git: Git, watch: Watch, head: str, done: tuple[Done, ...], cards: tuple[CardRef, ...]
+) -> tuple[tuple[str, str], ...]:
+    """Return the done jobs that have to be done again, each with the reason; jobs without a card are left alone."""
+    digests = {card.id: card.digest for card in cards}
+    known = [one for one in done if one.job in digests]
+    reasons = dict(_changed_artifacts(git, head, known))
+    for one in known:
+        reason = _own_reason(git, watch, head, one, digests[one.job])
+        if reason:
+            reasons[one.job] = reason
+    return tuple(reasons.items())
+
+
+def _own_reason(git: Git, watch: Watch, head: str, one: Done, card: str) -> str:
+    if card != one.card:
+        return "its card changed"
+    if not git.is_ancestor(one.commit, head):
+        return f"its commit {one.commit[:12]} is no longer on the branch"
+    if not (watch.receipts / f"{one.receipt}.json").is_file():
+        return f"its receipt {one.receipt[:12]} is missing"
+    return ""
+
+
+def _changed_artifacts(git: Git, head: str, done: list[Done]) -> Iterator[tuple[str, str]]:
+    """The newest job that verified a path answers for it: later work of others is theirs to prove."""
+    blobs = {entry.path: entry.blob for entry in git.ls_tree(head)}
+    for path, one in _owners(git, head, done).items():
+        then = {entry.path: entry.blob for entry in git.ls_tree(one.commit, path)}
+        if then.get(path) != blobs.get(path):
+            yield one.job, f"{path} changed since it was verified"
+
+
+def _owners(git: Git, head: str, done: list[Done]) -> Mapping[str, Done]:
+    age = {
+        commit: number for number, commit in enumerate(git.line("rev-list", "--first-parent", head).split())
+    }
+    oldest_first = sorted((one for one in done if one.commit in age), key=lambda one: -age[one.commit])
+    return {path: one for one in oldest_first for path in one.paths}
