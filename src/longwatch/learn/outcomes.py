@@ -90,7 +90,13 @@ def _trained(settings: LearnSettings, state: LearnState, found: Trained) -> tupl
         f"{challenger.dev_after} of {challenger.dev_total}. That accepts nothing; fresh problems decide (alpha "
         f"{confirmation.alpha:.3g})."
     )
-    note = Note("challenger.nominated", text, {"adapter": challenger.adapter})
+    numbers: dict[str, str | float] = {
+        "adapter": challenger.adapter,
+        "dev_before": challenger.dev_before,
+        "dev_after": challenger.dev_after,
+        "dev_total": challenger.dev_total,
+    }
+    note = Note("challenger.nominated", text, numbers)
     return _stage(begun, Stage.CONFIRM, challenger=challenger, confirmation=confirmation), (note,)
 
 
@@ -124,7 +130,12 @@ def _confirmed(
         f"Block {step.block}: champion {found.champion_passed}, challenger {found.challenger_passed} of {found.problems}. "
         f"{ruling.confirmation.sentence}"
     )
-    note = Note("block.confirmed", text)
+    numbers = {
+        "champion": found.champion_passed,
+        "challenger": found.challenger_passed,
+        "problems": found.problems,
+    }
+    note = Note("block.confirmed", text, numbers)
     confirmed = msgspec.structs.replace(
         state.experiment, confirmation=ruling.confirmation, ruling=ruling, block=step.block + 1
     )
