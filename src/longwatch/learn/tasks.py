@@ -67,6 +67,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     prompt: str
     """What the student is asked, in words, with the signature."""
     entry_point: str
+    preamble: str = ""
+    """Code that stands before the answer when it is graded: what a benchmark gives beside the function that it asks for."""
     tests: Cases | Program
     reference: str = ""
     """A solution that passes; empty where the source has none."""

@@ -10,11 +10,12 @@ from curricula import BOTH, PUBLIC, generated, task
 
 from longwatch.kernel.errors import ConfigError, IntegrityError, NotReadyError, RefusedError
 from longwatch.learn import registry, splits
+from longwatch.learn.grading import grade_all
 from longwatch.learn.settings import Curriculum
 from longwatch.learn.sources import humaneval, licence, mbpp, mbxp, pinned
 from longwatch.learn.sources.choice import chosen
 from longwatch.learn.sources.taskfile import TaskFile
-from longwatch.learn.tasks import Cases, Language, Program, Split
+from longwatch.learn.tasks import Cases, Language, Program, Split, Verdict
 
 pytestmark = pytest.mark.skipif(not PUBLIC.exists(), reason="the public data are not here")
 
@@ -32,6 +33,20 @@ def test_humaneval_has_its_164_tasks_for_audit():
     assert tasks == humaneval.load(PUBLIC / "humaneval/HumanEval.jsonl.gz")
     assert all(f"def {one.entry_point}(" in one.reference and ast.parse(one.reference) for one in tasks)
     registry.check_ids(tasks)
+
+
+@pytest.mark.guarantee("L22", "L23")
+def test_what_a_prompt_gives_beside_its_function_is_there_when_an_answer_is_graded():
+    """The answer of a chat model: the function alone, without the imports and helpers of the prompt."""
+    tasks = [one for one in humaneval.load(PUBLIC) if one.preamble]
+    assert len(tasks) == 26
+    alone = [one.reference.partition(one.preamble)[2] for one in tasks]
+    assert all("import" not in answer.partition("def ")[0] for answer in alone)
+    grades = list(grade_all(list(zip(alone, tasks, strict=True))))
+    assert [one for one in grades if one.verdict is not Verdict.PASS] == []
+    bare = [msgspec.structs.replace(one, preamble="") for one in tasks]
+    grades = list(grade_all(list(zip(alone, bare, strict=True))))
+    assert sum(one.verdict is Verdict.FAIL for one in grades) >= 20
 
 
 @pytest.mark.guarantee("L1", "L4")

@@ -103,7 +103,8 @@ class _Attempt:
     """One run on its way."""
 
     def __init__(self, answer: str, task: Task, bounds: Bounds, *, seed: int, patience: Patience) -> None:
-        self._answer, self._task, self._bounds = answer, task, bounds
+        self._source = f"{task.preamble}\n{answer}" if task.preamble else answer
+        self._task, self._bounds = task, bounds
         self._seed, self._patience = seed, patience
         self.ended: list[Ended] = []
 
@@ -129,7 +130,7 @@ class _Attempt:
     def _load(self, cell: Cell) -> "_Subject":
         cell.await_ready()
         subject = _Subject(cell, self._bounds.depth)
-        subject.load(tree_of(self._answer), self._task.entry_point)
+        subject.load(tree_of(self._source), self._task.entry_point)
         return subject
 
     def _compare(self, subject: "_Subject", tests: Cases) -> None:

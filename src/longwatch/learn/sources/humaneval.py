@@ -30,6 +30,7 @@ def load(path: Path) -> tuple[Task, ...]:
 
 def _task(record: _Record) -> Task:
     name = record.task_id.replace("/", ".")
+    given = preamble(record.prompt, record.entry_point)
     return Task(
         id=name,
         problem=name,
@@ -39,6 +40,18 @@ def _task(record: _Record) -> Task:
         split=Split.AUDIT,
         prompt=asking.complete(Language.PYTHON, record.prompt),
         entry_point=record.entry_point,
-        tests=Program(code=record.test),
+        preamble=given,
+        # Some tests call the helpers that the prompt gives: they are there as in the benchmark's own program.
+        tests=Program(code=given + record.test),
         reference=record.prompt + record.canonical_solution,
     )
+
+
+def preamble(prompt: str, entry_point: str) -> str:
+    """Pure: the imports and helpers that the prompt gives before the function that it asks for.
+
+    The benchmark runs prompt and completion as one program, so these are there whatever a completion says. A chat model
+    answers with the whole function and often without them: they are put before it.
+    """
+    given = prompt[: prompt.rindex(f"def {entry_point}(")].strip("\n")
+    return f"{given}\n" if given else ""
