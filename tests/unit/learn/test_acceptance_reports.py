@@ -11,6 +11,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from longwatch.learn.acceptance import (
     Strict,
+    StrictConfirmation,
     error_sentences,
     mcnemar,
     nominate,
@@ -162,8 +163,11 @@ def test_the_strict_rule_nominates(pairs, base, research, decision):
     ],
 )
 def test_the_strict_rule_vetoes(pairs, decision):
-    found = veto(pairs)
+    found = veto(pairs, StrictConfirmation(dev_tasks=25, tries=40))
     assert found.decision is decision
+    assert found.accepts == (decision is Strict.PASSES)
+    assert not found.undecided
+    assert found.sentences == (found.sentence, *error_sentences(dev_tasks=25, tries=40))
     assert len(found.lost) == sum(each.lost for each in pairs)
 
 
@@ -186,6 +190,18 @@ def test_the_error_rates_of_the_strict_rule(gained, lost, dev, nominated, confir
     drawn = np.random.default_rng(1).multinomial(dev, [gained, lost, 1 - gained - lost], size=40_000)
     assert np.mean((drawn[:, 0] > 0) & (drawn[:, 1] == 0)) == pytest.approx(found.nominated, abs=0.01)
     assert found.any_of(40) == pytest.approx(1 - (1 - found.nominated * found.confirmed) ** 40)
+
+
+@pytest.mark.guarantee("L20")
+@pytest.mark.parametrize(("gained", "lost", "dev"), [(0.03, 0.03, 25), (0.03, 0.06, 50), (0.10, 0.05, 15)])
+def test_a_research_branch_errs_more_often_and_says_how_much(gained, lost, dev):
+    found = rates(gained, lost, dev_tasks=dev, losses=1)
+    drawn = np.random.default_rng(2).multinomial(dev, [gained, lost, 1 - gained - lost], size=40_000)
+    assert np.mean((drawn[:, 0] > drawn[:, 1]) & (drawn[:, 1] <= 1)) == pytest.approx(
+        found.nominated, abs=0.01
+    )
+    assert found.accepted > rates(gained, lost, dev_tasks=dev).accepted
+    assert error_sentences(dev, 40, losses=1) != error_sentences(dev, 40)
 
 
 @pytest.mark.guarantee("L20")

@@ -13,8 +13,11 @@ from longwatch.learn.acceptance.lord import Lifetime, Lord, Schedule
 from longwatch.learn.acceptance.outcome import Outcome, Pair, infra_share, is_void, outcomes
 from longwatch.learn.acceptance.ruling import Ruling, rule
 from longwatch.learn.acceptance.strict import (
+    CONFIRMATION_TASKS,
+    RESEARCH_LOSSES,
     Rates,
     Strict,
+    StrictConfirmation,
     StrictRuling,
     error_sentences,
     nominate,
@@ -23,6 +26,8 @@ from longwatch.learn.acceptance.strict import (
 )
 
 __all__ = [
+    "CONFIRMATION_TASKS",
+    "RESEARCH_LOSSES",
     "Anchor",
     "Capital",
     "Confirmation",
@@ -41,6 +46,7 @@ __all__ = [
     "Schedule",
     "Standing",
     "Strict",
+    "StrictConfirmation",
     "StrictRuling",
     "anchor",
     "confirm",

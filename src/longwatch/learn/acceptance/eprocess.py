@@ -66,7 +66,7 @@ class Decision(StrEnum):
     """More fresh problems may decide, in this window or the next."""
 
 
-class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
+class Confirmation(msgspec.Struct, frozen=True, kw_only=True, tag="evidence"):
     """The state of one confirmation: everything that is needed to go on tomorrow.
 
     `after` folds in one problem; `decision` may be read at any time, and is meant to be read after a block.

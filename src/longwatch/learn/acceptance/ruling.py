@@ -6,13 +6,23 @@ from longwatch.learn.acceptance.eprocess import Confirmation, Decision
 from longwatch.learn.acceptance.inferiority import Guard, Lost
 
 
-class Ruling(msgspec.Struct, frozen=True, kw_only=True):
+class Ruling(msgspec.Struct, frozen=True, kw_only=True, tag="evidence"):
     """The decision on a challenger, with all that it rests on: the content of its receipt."""
 
     decision: Decision
     confirmation: Confirmation
     guards: tuple[Guard, ...]
     lost: Lost
+
+    @property
+    def accepts(self) -> bool:
+        """True if the challenger may take the champion's place."""
+        return self.decision is Decision.ACCEPT
+
+    @property
+    def undecided(self) -> bool:
+        """True if more fresh problems may decide."""
+        return self.decision is Decision.UNDECIDED
 
     @property
     def sentences(self) -> tuple[str, ...]:

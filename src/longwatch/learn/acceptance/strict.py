@@ -6,6 +6,7 @@ true gains at once; `Rates` says how much, and the report prints it.
 
 from collections.abc import Sequence
 from enum import StrEnum
+from math import comb, fsum
 
 import msgspec
 
@@ -29,7 +30,27 @@ class Strict(StrEnum):
     """Fewer than 20 complete pairs: not judged."""
 
 
-class StrictRuling(msgspec.Struct, frozen=True, kw_only=True):
+class StrictConfirmation(msgspec.Struct, frozen=True, kw_only=True, tag="strict"):
+    """A confirmation by veto. It gathers no evidence: what it carries is how often its rule errs."""
+
+    dev_tasks: int
+    tries: int
+    """Rounds that were judged by the strict rule so far: each is a chance to be lucky."""
+    losses: int = 0
+    """How many lost tasks a nomination was allowed."""
+
+    @property
+    def sentence(self) -> str:
+        """What decides, for a person."""
+        return f"one block of {CONFIRMATION_TASKS} matched tasks, on which any lost task refuses"
+
+    @property
+    def error_sentences(self) -> tuple[str, ...]:
+        """How often the rule errs, for a person."""
+        return error_sentences(self.dev_tasks, self.tries, losses=self.losses)
+
+
+class StrictRuling(msgspec.Struct, frozen=True, kw_only=True, tag="strict"):
     """The strict rule's answer, with its numbers."""
 
     decision: Strict
@@ -38,6 +59,24 @@ class StrictRuling(msgspec.Struct, frozen=True, kw_only=True):
     base: int | None
     """None where base is not compared: in the confirmation."""
     lost: tuple[str, ...]
+    confirmation: StrictConfirmation | None = None
+    """None in a nomination, which accepts nothing."""
+
+    @property
+    def accepts(self) -> bool:
+        """True if the challenger may take the champion's place."""
+        return self.decision is Strict.PASSES
+
+    @property
+    def undecided(self) -> bool:
+        """It is never undecided: one block says yes or no."""
+        return False
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The answer first, then how often the rule errs, for a person."""
+        errs = self.confirmation.error_sentences if self.confirmation else ()
+        return (self.sentence, *errs)
 
     @property
     def sentence(self) -> str:
@@ -55,9 +94,9 @@ def nominate(pairs: Sequence[Pair], base: int, *, research: bool = False) -> Str
     return msgspec.structs.replace(counted, decision=decision, base=base)
 
 
-def veto(pairs: Sequence[Pair]) -> StrictRuling:
+def veto(pairs: Sequence[Pair], confirmation: StrictConfirmation) -> StrictRuling:
     """Judge the matched confirmation: any lost task sends the next experiment back to the champion."""
-    counted = _count(pairs)
+    counted = msgspec.structs.replace(_count(pairs), confirmation=confirmation)
     if counted.lost:
         return msgspec.structs.replace(counted, decision=Strict.LOST)
     complete = sum(not pair.infra for pair in pairs)
@@ -95,20 +134,32 @@ class Rates(msgspec.Struct, frozen=True, kw_only=True):
         return float(1 - (1 - self.accepted) ** tries)
 
 
-def rates(gained: float, lost: float, *, dev_tasks: int) -> Rates:
-    """Return the exact rates without a research branch: P(a gain and no loss), then P(no loss in 20)."""
-    nominated = (1 - lost) ** dev_tasks - (1 - gained - lost) ** dev_tasks
+def rates(gained: float, lost: float, *, dev_tasks: int, losses: int = 0) -> Rates:
+    """Return the exact rates: P(more gained than lost, at most `losses` lost), then P(no loss in 20)."""
+    nominated = fsum(_nominated(gained, lost, dev_tasks, count) for count in range(losses + 1))
     return Rates(gained=gained, lost=lost, nominated=nominated, confirmed=(1 - lost) ** CONFIRMATION_TASKS)
 
 
-def error_sentences(dev_tasks: int, tries: int) -> tuple[str, ...]:
-    """Return what the report says beside every decision of the strict rule."""
+def _nominated(gained: float, lost: float, tasks: int, count: int) -> float:
+    """Return P(exactly `count` lost and more gained): of the others not all may be the same, or gained too rarely."""
+    others = tasks - count
+    too_few = fsum(
+        comb(others, some) * gained**some * (1 - gained - lost) ** (others - some)
+        for some in range(count + 1)
+    )
+    return comb(tasks, count) * lost**count * ((1 - lost) ** others - too_few)
+
+
+def error_sentences(dev_tasks: int, tries: int, *, losses: int = 0) -> tuple[str, ...]:
+    """Return what stands beside every decision of the strict rule."""
     nothing, harmful, good = (
-        rates(g, w, dev_tasks=dev_tasks) for g, w in ((0.03, 0.03), (0.03, 0.06), (0.10, 0.05))
+        rates(g, w, dev_tasks=dev_tasks, losses=losses) for g, w in ((0.03, 0.03), (0.03, 0.06), (0.10, 0.05))
     )
     return (
-        f"strict rule, {dev_tasks} development tasks, {tries} tries:",
-        f"a challenger without effect (3 % gained, 3 % lost) is accepted at least once with {nothing.any_of(tries):.0%}",
+        (
+            f"the strict rule with {dev_tasks} development tasks errs: in {tries} tries a challenger without effect "
+            f"(3 % gained, 3 % lost) is accepted at least once with {nothing.any_of(tries):.0%}"
+        ),
         f"one that is 3 points worse is accepted at least once with {harmful.any_of(tries):.0%}",
         f"one that is 5 points better passes a single try with {good.accepted:.0%}",
     )
