@@ -17,11 +17,15 @@ AGENTS := tests/agents
 help: ## list the targets
 	@sed -nE 's/^([a-z]+):.*## (.*)/make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-12s %s\n", $$1, $$2 }'
 
-demo: system-demo $(VENV)/.base ## a real night in half a minute: bad attempts refused, a kill survived, the good ones committed
-	@$(BIN)/python examples/demo.py
-
-learn: system-demo $(VENV)/.learn ## the learning half: a real small model, killed in mid-training, judged on fresh problems
+demo: system-demo $(VENV)/.learn ## both halves: bad attempts refused and a kill survived; a real model learns and is judged
+	@$(BIN)/python examples/migrate_demo.py
 	@$(BIN)/python examples/learn_demo.py
+
+learn: system-demo $(VENV)/.learn ## a student that goes on learning until you stop it, in demo/student
+	@mkdir -p demo/student
+	@test -e demo/student/longwatch.toml || $(BIN)/longwatch init learn --watch-dir demo/student
+	@$(BIN)/longwatch fetch
+	@cd demo/student && ../../$(BIN)/longwatch run
 
 test: system-test $(VENV)/.dev agents ## every test, in two processes (JOBS=n changes that)
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal

@@ -1,4 +1,4 @@
-"""The demonstration: a legacy package, six task cards, and a worker that cannot be trusted.
+"""The demonstration of `migrate`: a legacy package, six task cards, and a worker that cannot be trusted.
 
 Makes a real git repository, runs a migrate watch in it with the `replay` worker (recorded attempts, good and bad ones),
 kills the supervisor and the worker with `kill -9` in the middle of an attempt, and shows what was refused, what was
@@ -7,19 +7,17 @@ recovered and what was verified and committed. With LONGWATCH_WORKER=codex (or c
 Needs Python, git and bubblewrap.
 """
 
-import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import tomlkit
+from watching import LONGWATCH, call, events, in_phase, kill_both, leftovers, say
 
 HERE = Path(__file__).resolve().parent
-LONGWATCH = (sys.executable, "-m", "longwatch.cli.main")
 WORKER = os.environ.get("LONGWATCH_WORKER", "replay")
 
 
@@ -103,47 +101,13 @@ def run_and_kill(root: Path) -> None:
     supervisor = subprocess.Popen([*LONGWATCH, "run"], cwd=root)
     while supervisor.poll() is None:
         time.sleep(0.2)
-        step = working_on(root, "hours")
+        step = in_phase(root, "hours.*.attempt.*", "worker")
         if step is not None:
             time.sleep(1)
-            supervisor.send_signal(signal.SIGKILL)
-            kill_step(root, step)
-            supervisor.wait()
+            kill_both(supervisor, step)
             print("\n*** kill -9: the supervisor and the worker's program, in the middle of an attempt ***")
             return
     sys.exit("the watch ended before the kill")
-
-
-def working_on(root: Path, job: str) -> str | None:
-    """The id of a step whose worker runs at this job, or None."""
-    for progress in (root / ".longwatch" / "steps").glob(f"{job}.*.attempt.*/progress.json"):
-        if json.loads(progress.read_bytes()).get("phase") == "worker":
-            return progress.parent.name
-    return None
-
-
-def kill_step(root: Path, step: str) -> None:
-    for process in Path("/proc").iterdir():
-        if process.name.isdigit():
-            try:
-                words = (process / "cmdline").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            if str(root / ".longwatch" / "steps" / step).encode() in words:
-                os.kill(int(process.name), signal.SIGKILL)
-
-
-def leftovers(root: Path) -> int:
-    """Processes of this demonstration that still live."""
-    count = 0
-    for process in Path("/proc").iterdir():
-        if process.name.isdigit() and int(process.name) != os.getpid():
-            try:
-                mark = b"LONGWATCH_COOKIE=" in (process / "environ").read_bytes()
-                count += mark and str(root).encode() in os.readlink(process / "cwd").encode()
-            except OSError:
-                continue
-    return count
 
 
 def table(root: Path) -> str:
@@ -168,20 +132,6 @@ def counts(root: Path) -> dict[str, int]:
     """How often what the demonstration is about happened."""
     kinds = [event["kind"] for event in events(root)]
     return {kind: sum(one.startswith(kind) for one in kinds) for kind in EXPECTED}
-
-
-def events(root: Path) -> list[dict[str, str]]:
-    printed = subprocess.run([*LONGWATCH, "events", "--json"], cwd=root, check=True, capture_output=True, text=True)
-    return [json.loads(line) for line in printed.stdout.splitlines()]
-
-
-def call(root: Path, *arguments: str) -> int:
-    sys.stdout.flush()
-    return subprocess.run([*LONGWATCH, *arguments], cwd=root, check=False).returncode
-
-
-def say(text: str) -> None:
-    print(f"\n=== {text}", flush=True)
 
 
 if __name__ == "__main__":
