@@ -52,7 +52,11 @@ class Work(Generic[T]):
         self.folder = folder
         self.step = step
         self.stop_requested = False
+        """A pause or stop of a person has reached this step."""
+        self.over: Callable[[], bool] = lambda: False
+        """A bound that the application sets: beyond it the step ends as if it were asked to."""
         self.redactor = Redactor(())
+        self._interrupt: type[BaseException] | None = None
         self._spans: list[Span] = []
         self._processes: list[ProcessRecord] = []
         self._notes: list[Note] = []
@@ -63,9 +67,36 @@ class Work(Generic[T]):
         """Return the owner mark of this step's processes."""
         return os.environ.get(COOKIE, "")
 
+    @property
+    def phase(self) -> str:
+        """Return what is being done."""
+        return self._pace.phase
+
     def should_stop(self) -> bool:
-        """Return whether a pause or stop has reached this step."""
-        return self.stop_requested
+        """Return whether a pause or stop has reached this step, or it is beyond its own bound."""
+        return self.stop_requested or self.over()
+
+    def ask_to_stop(self) -> None:
+        """Let a pause or stop reach this step; the handler of its signals."""
+        self.stop_requested = True
+        interrupt, self._interrupt = self._interrupt, None
+        if interrupt is not None:
+            raise interrupt
+
+    @contextlib.contextmanager
+    def interruptible(self, interrupt: type[BaseException]) -> Iterator[None]:
+        """Raise `interrupt` at once when a pause or stop comes in this stretch, which cannot ask `should_stop` itself.
+
+        It is raised at whatever line runs, also inside libraries, so the stretch must leave nothing half-done behind.
+        Whatever swallows it, `should_stop` holds after it.
+        """
+        self._interrupt = interrupt
+        try:
+            if self.stop_requested:
+                raise interrupt
+            yield
+        finally:
+            self._interrupt = None
 
     @contextlib.contextmanager
     def span(self, phase: str, label: str = "") -> Iterator[None]:
@@ -136,7 +167,7 @@ def main(folder: Path, step_type: object, perform: Callable[[Work[T]], Outcome])
     work: Work[T] = Work(folder, step)
 
     def ask(_number: int, _frame: FrameType | None) -> None:
-        work.stop_requested = True
+        work.ask_to_stop()
 
     signal.signal(signal.SIGTERM, ask)
     signal.signal(signal.SIGINT, ask)

@@ -122,7 +122,7 @@ def _ask(
         for task in tasks
         for sample in range(who.samples)
     ]
-    with work.span("load", label):
+    with work.span("load", label), work.interruptible(StoppedError):
         loaded = _student(place.settings.student, who.adapter)
     done = 0
 

@@ -14,8 +14,11 @@ MAX_BYTES = 1024**3
 T = TypeVar("T")
 
 
-class StoppedError(Exception):
-    """A pause or stop reached the program; finished stages stay finished."""
+class StoppedError(BaseException):
+    """A pause or stop reached the program; finished stages stay finished.
+
+    It is no `Exception`: it may be raised inside a library, which shall not take it for an error of its own.
+    """
 
 
 def staged(path: Path, kind: type[T], make: Callable[[], T]) -> T:

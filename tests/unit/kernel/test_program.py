@@ -159,6 +159,53 @@ def test_a_request_to_stop_reaches_the_work_and_never_cuts_it(number, folder):
     assert performed(folder, perform).outcome == Stopped("in good order")
 
 
+class _Interrupt(BaseException):
+    pass
+
+
+@pytest.mark.guarantee("K12", "L14")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_request_to_stop_ends_a_stretch_that_cannot_ask_at_once(number, folder):
+    def perform(work: Work):
+        try:
+            with work.interruptible(_Interrupt):
+                try:
+                    os.kill(os.getpid(), number)
+                    pytest.fail("it went on")
+                except Exception:  # noqa: BLE001 - what libraries do
+                    pytest.fail("a library took it for its own error")
+        except _Interrupt:
+            return Stopped("at once")
+
+    assert performed(folder, perform).outcome == Stopped("at once")
+
+
+@pytest.mark.guarantee("K12", "L14")
+def test_a_request_to_stop_is_raised_where_it_was_allowed_only(folder):
+    def perform(work: Work):
+        with work.interruptible(_Interrupt):
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert work.stop_requested
+        with pytest.raises(_Interrupt), work.interruptible(_Interrupt):
+            pytest.fail("it began although it was asked to stop")
+        return DONE
+
+    assert performed(folder, perform).outcome == DONE
+
+
+@pytest.mark.guarantee("L14")
+def test_beyond_its_own_bound_a_step_ends_without_a_person(folder):
+    def perform(work: Work):
+        assert not work.should_stop()
+        work.over = lambda: True
+        assert work.should_stop()
+        assert not work.stop_requested
+        return DONE
+
+    assert performed(folder, perform).outcome == DONE
+
+
 @pytest.mark.guarantee("K6")
 def test_a_program_that_is_killed_leaves_no_report(folder):
     step = toy.step("one", "die")
