@@ -83,7 +83,10 @@ def _test_result(step: Adopt, place: Place, pairs: tuple[Pair, ...]) -> TestResu
         result=Result.PASSED,
         configuration=(
             witness.policy(place.settings),
-            Descriptor(name="window", digest=DigestSet(sha256=digest(step.window.manifest))),
+            *(
+                Descriptor(name=f"window {one.number}", digest=DigestSet(sha256=digest(one.manifest)))
+                for one in (step.window, *step.fresh)
+            ),
             Descriptor(name="ruling", digest=DigestSet(sha256=evidence)),
         ),
         passed_tests=passed,

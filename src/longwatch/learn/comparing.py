@@ -5,9 +5,13 @@ from collections.abc import Sequence
 from longwatch.kernel.line import Outcome, Stopped
 from longwatch.kernel.program import Work
 from longwatch.learn.acceptance import (
+    CONFIRMATION_TASKS,
+    Confirmation,
     FlipRate,
     Pair,
     Ruling,
+    StrictConfirmation,
+    StrictRuling,
     anchor,
     confirm,
     guards,
@@ -15,6 +19,7 @@ from longwatch.learn.acceptance import (
     lost,
     outcomes,
     rule,
+    veto,
 )
 from longwatch.learn.evidence import succeeded
 from longwatch.learn.examining import Exam, Examinee, examine
@@ -36,7 +41,7 @@ def confirmation(work: Work[LearnStep], step: Confirm, place: Place) -> Outcome:
 
 def _block(work: Work[LearnStep], step: Confirm, place: Place) -> Confirmed:
     fresh = tasks_of(place.windows, step.window, Split.CONFIRM)
-    tasks, last = _of_block(fresh, step.block, place.settings.acceptance.block)
+    tasks, last = _asked(fresh, step, place.settings.acceptance.block)
     label = f"block {step.block}"
     champion = _exam(work, place, step, step.champion, tasks, f"champion, {label}")
     challenger = _exam(work, place, step, step.challenger.adapter, tasks, f"challenger, {label}")
@@ -46,7 +51,12 @@ def _block(work: Work[LearnStep], step: Confirm, place: Place) -> Confirmed:
     void = is_void(pairs)
     if not void:
         pairs = staged(place.experiment(step.number) / "pairs" / name, tuple[Pair, ...], lambda: pairs)
-    ruling = _rule(place, step, earlier, () if void else pairs, _flips(work, place, step, fresh))
+    counted = () if void else pairs
+    if isinstance(step.confirmation, StrictConfirmation):
+        ruling: Ruling | StrictRuling = veto(counted, step.confirmation)
+    else:
+        flips = _flips(work, place, step, fresh)
+        ruling = _rule(place, step.confirmation, earlier, counted, flips)
     return Confirmed(
         ruling=ruling,
         champion_passed=champion.passed,
@@ -57,12 +67,23 @@ def _block(work: Work[LearnStep], step: Confirm, place: Place) -> Confirmed:
     )
 
 
+def _asked(fresh: tuple[Task, ...], step: Confirm, size: int) -> tuple[tuple[Task, ...], bool]:
+    """Return the tasks of this step, in the pre-committed order, and whether the window has no more."""
+    if isinstance(step.confirmation, StrictConfirmation):
+        return fresh[:CONFIRMATION_TASKS], True
+    return _of_block(fresh, step.block, size)
+
+
 def _rule(
-    place: Place, step: Confirm, earlier: tuple[Pair, ...], block: tuple[Pair, ...], flips: FlipRate
+    place: Place,
+    begun: Confirmation,
+    earlier: tuple[Pair, ...],
+    block: tuple[Pair, ...],
+    flips: FlipRate,
 ) -> Ruling:
     settings = place.settings.acceptance
     seen = frozenset(pair.problem for pair in earlier)
-    state = confirm(step.confirmation, outcomes(block), seen)
+    state = confirm(begun, outcomes(block), seen)
     every = (*earlier, *block)
     found = guards(every, margin_pooled=settings.margin_pooled, margin_slice=settings.margin_slice)
     return rule(state, found, lost(every, flips))
@@ -98,7 +119,7 @@ def _flips(work: Work[LearnStep], place: Place, step: Confirm, fresh: tuple[Task
 
 
 def comparison(work: Work[LearnStep], step: Anchor, place: Place) -> Outcome:
-    """Compare the would-be champion with base and with the best ever on the sealed set."""
+    """Compare the champion, or who would be, with base and with the best ever on the sealed set."""
     tasks = tasks_of(place.windows, step.window, Split.SEALED)
     margin = place.settings.acceptance.margin_pooled
     try:
@@ -109,7 +130,10 @@ def comparison(work: Work[LearnStep], step: Anchor, place: Place) -> Outcome:
     except StoppedError:
         return Stopped("It begins again at the next run.")
     found = tuple(anchor(rival[:12], pairs_of(tasks, exam, mine), margin=margin) for rival, exam in theirs)
-    return succeeded(Anchored(comparisons=found, passed=mine.passed, total=len(mine.graded)))
+    passed = tuple(exam.passed for _, exam in theirs)
+    return succeeded(
+        Anchored(comparisons=found, passed=mine.passed, rivals_passed=passed, total=len(mine.graded))
+    )
 
 
 def pairs_of(tasks: Sequence[Task], champion: Exam, challenger: Exam) -> tuple[Pair, ...]:

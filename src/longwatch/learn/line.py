@@ -15,6 +15,7 @@ from longwatch.kernel.limits import Limits
 from longwatch.kernel.line import Decision, Finish, Job, Outcome, Start, Wait
 from longwatch.learn.acceptance import Lord
 from longwatch.learn.outcomes import after
+from longwatch.learn.pruning import keep
 from longwatch.learn.settings import LearnSettings
 from longwatch.learn.state import Experiment, LearnState, Stage
 from longwatch.learn.steps import (
@@ -26,8 +27,10 @@ from longwatch.learn.steps import (
     Confirm,
     LearnStep,
     Prepare,
+    Prune,
     Train,
     Window,
+    ident,
 )
 
 DAY_S = 86_400.0
@@ -66,7 +69,7 @@ class LearnLine:
         """Return what to do next."""
         if running:
             return Wait("a step is running")
-        if state.exhausted:
+        if state.exhausted and state.experiment.stage is Stage.PREPARE:
             return Finish(Verdict.COMPLETE, f"The curriculum is exhausted: {state.exhausted}")
         return Start((self._step(state, state.experiment),))
 
@@ -121,46 +124,56 @@ class LearnLine:
 
     def _step(self, state: LearnState, experiment: Experiment) -> LearnStep:
         number = experiment.number
-        ident = f"{experiment.stage}.{number}.{state.serial}"
+        name = ident(experiment.stage, number, state.serial)
         if experiment.stage is Stage.PREPARE:
             return Prepare(
-                id=ident,
+                id=name,
                 number=number,
                 window=state.windows + 1,
                 start_row=state.next_row,
                 sealed=state.sealed is None,
                 fresh_only=experiment.confirmation is not None,
             )
+        if experiment.stage is Stage.PRUNE:
+            return Prune(id=name, number=number, keep=keep(state))
+        if experiment.stage is Stage.CHECK:
+            return self._anchor(state, name, state.champion)
         if experiment.stage is Stage.AUDIT:
-            return Audit(id=ident, number=number, champion=state.champion)
+            return Audit(id=name, number=number, champion=state.champion)
         window = _given(experiment.window, experiment, Window)
         if experiment.stage is Stage.TRAIN:
-            return Train(id=ident, number=number, window=window, champion=state.champion, replay=state.replay)
-        return self._decisive(state, experiment, ident, window)
+            return Train(id=name, number=number, window=window, champion=state.champion, replay=state.replay)
+        return self._decisive(state, experiment, name, window)
 
-    def _decisive(self, state: LearnState, experiment: Experiment, ident: str, window: Window) -> LearnStep:
+    def _anchor(self, state: LearnState, name: str, candidate: str) -> Anchor:
+        sealed = _given(state.sealed, state.experiment, Window)
+        rivals = tuple(rival for rival in dict.fromkeys((BASE, state.best)) if rival != candidate)
+        return Anchor(
+            id=name, number=state.experiment.number, window=sealed, candidate=candidate, rivals=rivals
+        )
+
+    def _decisive(self, state: LearnState, experiment: Experiment, name: str, window: Window) -> LearnStep:
         challenger = _given(experiment.challenger, experiment, Challenger)
         number = experiment.number
         if experiment.stage is Stage.CONFIRM and experiment.confirmation is not None:
             return Confirm(
-                id=ident,
+                id=name,
                 number=number,
-                window=window,
+                window=experiment.fresh[-1] if experiment.fresh else window,
                 champion=state.champion,
                 challenger=challenger,
                 confirmation=experiment.confirmation,
                 block=experiment.block,
             )
         if experiment.stage is Stage.ANCHOR:
-            rivals = tuple(dict.fromkeys((BASE, state.best)))
-            sealed = _given(state.sealed, experiment, Window)
-            return Anchor(id=ident, number=number, window=sealed, candidate=challenger.adapter, rivals=rivals)
+            return self._anchor(state, name, challenger.adapter)
         if experiment.ruling is None:
             raise StateError(f"experiment {number} is to be adopted without a ruling")
         return Adopt(
-            id=ident,
+            id=name,
             number=number,
             window=window,
+            fresh=experiment.fresh,
             challenger=challenger,
             champion=state.champion,
             ruling=experiment.ruling,

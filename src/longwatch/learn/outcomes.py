@@ -1,5 +1,7 @@
 """What an outcome changes in a learn watch's state. Pure: one function per kind of step."""
 
+from collections.abc import Sequence
+from operator import itemgetter
 from typing import TypeVar
 
 import msgspec
@@ -7,10 +9,18 @@ import msgspec
 from longwatch.kernel.instant import Instant
 from longwatch.kernel.journal import Note
 from longwatch.kernel.line import Lost, Outcome, Succeeded
-from longwatch.learn.acceptance import Confirmation, Decision, Hold
-from longwatch.learn.settings import LearnSettings
-from longwatch.learn.state import Decided, Experiment, LearnState, Stage
+from longwatch.learn.acceptance import (
+    RESEARCH_LOSSES,
+    Confirmation,
+    Hold,
+    Ruling,
+    StrictConfirmation,
+    StrictRuling,
+)
+from longwatch.learn.settings import LearnSettings, Rule
+from longwatch.learn.state import Decided, Experiment, LearnState, RolledBack, Stage
 from longwatch.learn.steps import (
+    BASE,
     Adopt,
     Adopted,
     Anchor,
@@ -22,7 +32,9 @@ from longwatch.learn.steps import (
     Evidence,
     LearnStep,
     Prepared,
+    Pruned,
     Trained,
+    Window,
 )
 
 Said = tuple[Note, ...]
@@ -44,7 +56,9 @@ def after(  # noqa: PLR0911 - one return for each kind of evidence
     found = msgspec.json.decode(outcome.evidence, type=Evidence)
     match found:
         case Prepared():
-            return _prepared(state, found)
+            return _prepared(settings, state, found)
+        case Pruned():
+            return _pruned(state, found)
         case Trained():
             return _trained(settings, state, found)
         case Confirmed():
@@ -55,15 +69,14 @@ def after(  # noqa: PLR0911 - one return for each kind of evidence
             return _adopted(settings, state, _of(step, Adopt), found)
         case Audited():
             _of(step, Audit)
-            return _audited(state, found)
+            return _audited(settings, state, found)
 
 
-def _prepared(state: LearnState, found: Prepared) -> tuple[LearnState, Said]:
+def _prepared(settings: LearnSettings, state: LearnState, found: Prepared) -> tuple[LearnState, Said]:
     window = found.window
     moved = msgspec.structs.replace(state, next_row=window.next_row, windows=window.number)
     if found.exhausted:
-        why = found.too_little or "no more rows"
-        return msgspec.structs.replace(moved, exhausted=why), (Note("curriculum.exhausted", why),)
+        return _exhausted(settings, moved, found.too_little or "no more rows")
     if found.too_little:
         note = Note("window.consumed", f"Window {window.number} is consumed: {found.too_little}")
         return moved, (note,)
@@ -73,9 +86,37 @@ def _prepared(state: LearnState, found: Prepared) -> tuple[LearnState, Said]:
         f"Window {window.number}: {window.train} train, {window.dev} dev, {window.confirm} fresh and {window.sealed} sealed "
         f"problems, bound before training; {window.left_out} left out."
     )
-    return _stage(moved, Stage.TRAIN, window=window), (
-        Note("window.prepared", text, {"manifest": window.manifest}),
+    return _supplied(moved, window), (Note("window.prepared", text, {"manifest": window.manifest}),)
+
+
+def _supplied(state: LearnState, window: Window) -> LearnState:
+    """An undecided challenger goes on with its fresh problems; otherwise the window is the experiment's own."""
+    if state.experiment.confirmation is not None:
+        return _stage(state, Stage.CONFIRM, fresh=(*state.experiment.fresh, window))
+    return _stage(state, Stage.PRUNE if state.history else Stage.TRAIN, window=window)
+
+
+def _exhausted(settings: LearnSettings, state: LearnState, why: str) -> tuple[LearnState, Said]:
+    """No more experiments. A challenger that waited for fresh problems will get none: it is decided."""
+    ended, note = msgspec.structs.replace(state, exhausted=why), Note("curriculum.exhausted", why)
+    ruling = state.experiment.ruling
+    if ruling is None:
+        return ended, (note,)
+    closed, said = _next(
+        settings, ended, "undecided", ("there are no more fresh problems", *ruling.sentences)
     )
+    return closed, (note, *said)
+
+
+def _pruned(state: LearnState, found: Pruned) -> tuple[LearnState, Said]:
+    moved = _stage(state, Stage.TRAIN)
+    if not found.experiments + found.windows + found.steps:
+        return moved, ()
+    text = (
+        f"{found.experiments} old experiments, {found.windows} windows and {found.steps} folders of steps are removed "
+        f"({found.freed_bytes / 1e6:.1f} MB); the history keeps what was decided."
+    )
+    return moved, (Note("experiments.pruned", text, {"freed_bytes": found.freed_bytes}),)
 
 
 def _trained(settings: LearnSettings, state: LearnState, found: Trained) -> tuple[LearnState, Said]:
@@ -83,12 +124,10 @@ def _trained(settings: LearnSettings, state: LearnState, found: Trained) -> tupl
     if found.challenger is None:
         return _next(settings, moved, "no challenger", (found.reason,))
     challenger = found.challenger
-    confirmation = Confirmation(alpha=state.schedule.alpha, max_problems=settings.acceptance.max_problems)
-    begun = msgspec.structs.replace(moved, schedule=state.schedule.begin())
+    begun, decides = _begun(settings, moved)
     text = (
         f"Experiment {state.experiment.number} nominates round {challenger.round}: dev {challenger.dev_before} -> "
-        f"{challenger.dev_after} of {challenger.dev_total}. That accepts nothing; fresh problems decide (alpha "
-        f"{confirmation.alpha:.3g})."
+        f"{challenger.dev_after} of {challenger.dev_total}. That accepts nothing; {decides}."
     )
     numbers: dict[str, str | float] = {
         "adapter": challenger.adapter,
@@ -97,7 +136,34 @@ def _trained(settings: LearnSettings, state: LearnState, found: Trained) -> tupl
         "dev_total": challenger.dev_total,
     }
     note = Note("challenger.nominated", text, numbers)
-    return _stage(begun, Stage.CONFIRM, challenger=challenger, confirmation=confirmation), (note,)
+    return _stage(begun, Stage.CONFIRM, challenger=challenger), (note,)
+
+
+def _begun(settings: LearnSettings, state: LearnState) -> tuple[LearnState, str]:
+    """Return the state with a confirmation that is fixed before its first problem, and what decides it."""
+    strict = _strict(settings, state)
+    if strict is not None:
+        text = "; ".join((f"what decides is {strict.sentence}", *strict.error_sentences))
+        return _stage(state, Stage.CONFIRM, confirmation=strict), text
+    confirmation = Confirmation(alpha=state.schedule.alpha, max_problems=settings.acceptance.max_problems)
+    counted = msgspec.structs.replace(state, schedule=state.schedule.begin())
+    text = f"fresh problems decide (alpha {confirmation.alpha:.3g})"
+    return _stage(counted, Stage.CONFIRM, confirmation=confirmation), text
+
+
+def _strict(settings: LearnSettings, state: LearnState) -> StrictConfirmation | None:
+    """Return what the strict rule rests on in this experiment, or `None` where evidence decides."""
+    begun = state.experiment.confirmation
+    if begun is not None:
+        # What began under one rule ends under it, whatever the settings say now.
+        return begun if isinstance(begun, StrictConfirmation) else None
+    if settings.acceptance.rule is not Rule.STRICT:
+        return None
+    return StrictConfirmation(
+        dev_tasks=state.dev_total,
+        tries=len(state.rounds) + sum(len(one.rounds) for one in state.history),
+        losses=RESEARCH_LOSSES if settings.acceptance.research else 0,
+    )
 
 
 def _counted(state: LearnState, found: Trained) -> LearnState:
@@ -128,7 +194,7 @@ def _confirmed(
     ruling = found.ruling
     text = (
         f"Block {step.block}: champion {found.champion_passed}, challenger {found.challenger_passed} of {found.problems}. "
-        f"{ruling.confirmation.sentence}"
+        f"{_how_far(ruling)}"
     )
     numbers = {
         "champion": found.champion_passed,
@@ -140,13 +206,17 @@ def _confirmed(
         state.experiment, confirmation=ruling.confirmation, ruling=ruling, block=step.block + 1
     )
     moved = msgspec.structs.replace(state, experiment=confirmed)
-    if ruling.decision is Decision.ACCEPT:
+    if ruling.accepts:
         return _stage(moved, Stage.ANCHOR), (note,)
-    if ruling.decision is Decision.UNDECIDED:
+    if ruling.undecided:
         # The evidence is valid at any stopping time, so it may go on with the fresh problems of the next window.
         return (_stage(moved, Stage.PREPARE, block=0) if found.last_block else moved), (note,)
     ended, said = _next(settings, moved, ruling.decision.value, ruling.sentences)
     return ended, (note, *said)
+
+
+def _how_far(ruling: Ruling | StrictRuling) -> str:
+    return "; ".join(ruling.sentences) if isinstance(ruling, StrictRuling) else ruling.confirmation.sentence
 
 
 def _anchored(
@@ -154,39 +224,64 @@ def _anchored(
 ) -> tuple[LearnState, Said]:
     sentences = tuple(comparison.sentence for comparison in found.comparisons)
     note = Note("anchor.compared", "; ".join(sentences))
-    if any(comparison.hold is Hold.ROLL_BACK for comparison in found.comparisons):
+    rivals = tuple(zip(found.rivals_passed, step.rivals, strict=True))
+    better = [
+        rival
+        for rival, comparison in zip(rivals, found.comparisons, strict=True)
+        if comparison.hold is Hold.ROLL_BACK
+    ]
+    if state.experiment.stage is Stage.CHECK:
+        moved, said = _rolled_back(state, _most(better), sentences) if better else (state, ())
+        return _onward(settings, moved, Stage.CHECK), (note, *said)
+    if better:
         ended, said = _next(settings, state, "refused by the anchor", sentences)
         return ended, (note, *said)
-    moved = state
-    if found.passed > state.best_passed:
-        moved = msgspec.structs.replace(state, best=step.candidate, best_passed=found.passed)
-    return _stage(moved, Stage.ADOPT), (note,)
+    best = _most((*rivals, (found.passed, step.candidate)))
+    return _stage(msgspec.structs.replace(state, best=best), Stage.ADOPT), (note,)
+
+
+def _most(ranked: Sequence[tuple[int, str]]) -> str:
+    """Return who passed most; of equals the first, who was there before."""
+    return max(ranked, key=itemgetter(0))[1]
+
+
+def _rolled_back(state: LearnState, returned: str, sentences: tuple[str, ...]) -> tuple[LearnState, Said]:
+    number, champion = state.experiment.number, state.champion
+    one = RolledBack(experiment=number, champion=champion, returned=returned, sentences=sentences)
+    moved = msgspec.structs.replace(
+        state,
+        champion=returned,
+        best=returned if state.best == champion else state.best,
+        rollbacks=(*state.rollbacks, one),
+    )
+    text = f"{champion[:12]} is worse than {returned[:12]} on the sealed set, so that is the champion again."
+    return moved, (Note("champion.rolled_back", text, {"from": champion, "to": returned}),)
 
 
 def _adopted(
     settings: LearnSettings, state: LearnState, step: Adopt, found: Adopted
 ) -> tuple[LearnState, Said]:
-    moved = msgspec.structs.replace(
-        state, champion=found.adapter, replay=found.replay, schedule=state.schedule.accepted()
-    )
+    moved = msgspec.structs.replace(state, champion=found.adapter, replay=found.replay)
+    if _strict(settings, state) is None:
+        moved = msgspec.structs.replace(moved, schedule=state.schedule.accepted())
     ended, said = _next(
         settings, moved, "accepted", step.ruling.sentences, adapter=found.adapter, receipt=found.receipt
     )
     note = Note(
         "champion.accepted",
-        f"Experiment {step.number}: {step.ruling.sentences[0]}",
+        f"Experiment {step.number}: {_how_far(step.ruling)}",
         {"receipt": found.receipt},
     )
     return ended, (note, *said)
 
 
-def _audited(state: LearnState, found: Audited) -> tuple[LearnState, Said]:
+def _audited(settings: LearnSettings, state: LearnState, found: Audited) -> tuple[LearnState, Said]:
     text = (
         f"{found.benchmark}: champion {found.champion_passed}, base {found.base_passed} of {found.total} "
         f"({found.gained} gained, {found.lost} lost, p = {found.p:.2g}). Reporting only."
     )
     kept = msgspec.structs.replace(state, audits=(*state.audits, found))
-    return _begin(kept), (Note("audit.reported", text),)
+    return _onward(settings, kept, Stage.AUDIT), (Note("audit.reported", text),)
 
 
 def _next(
@@ -198,8 +293,10 @@ def _next(
     adapter: str = "",
     receipt: str = "",
 ) -> tuple[LearnState, Said]:
-    """Close the experiment; an audit comes first where one is due."""
-    number = state.experiment.number
+    """Close the experiment with its one record; what a strict rule decided is never said without its error rates."""
+    number, strict = state.experiment.number, _strict(settings, state)
+    if strict is not None:
+        sentences = tuple(dict.fromkeys((*sentences, *strict.error_sentences)))
     decided = Decided(
         number=number,
         decision=decision,
@@ -212,10 +309,21 @@ def _next(
         receipt=receipt,
     )
     closed = msgspec.structs.replace(state, history=(*state.history, decided))
-    note = Note("experiment.decided", f"Experiment {number}: {decision}. {' '.join(sentences)}")
-    if settings.audit.humaneval and number % settings.audit.every == 0:
-        return _stage(closed, Stage.AUDIT), (note,)
-    return _begin(closed), (note,)
+    note = Note("experiment.decided", f"Experiment {number}: {decision}. {'; '.join(sentences)}")
+    return _onward(settings, closed), (note,)
+
+
+def _onward(settings: LearnSettings, state: LearnState, done: Stage | None = None) -> LearnState:
+    """Go on after a decision with what is due now and not `done`, and then with the next experiment."""
+    number, newest = state.experiment.number, state.history[-1]
+    every = settings.acceptance.anchor_every
+    # An adapter that was accepted just now was compared just now.
+    check = every and number % every == 0 and state.champion not in {BASE, newest.adapter}
+    if check and done is None:
+        return _stage(state, Stage.CHECK)
+    if settings.audit.humaneval and number % settings.audit.every == 0 and done is not Stage.AUDIT:
+        return _stage(state, Stage.AUDIT)
+    return _begin(state)
 
 
 def _begin(state: LearnState) -> LearnState:

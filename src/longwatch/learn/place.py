@@ -1,6 +1,6 @@
 """Where the parts of a learn watch lie. Paths only."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from longwatch.kernel.watch import Watch
@@ -14,6 +14,8 @@ class Place:
 
     watch: Watch
     settings: LearnSettings
+    exams_of: int | None = None
+    """The experiment whose own tasks are asked, so that their grades go with it; `None`: of tasks that stay."""
 
     @property
     def windows(self) -> Path:
@@ -33,7 +35,12 @@ class Place:
     @property
     def grades(self) -> Path:
         """Return what answers were graded, by everything that they depend on: equal work is never done twice."""
-        return self.watch.hidden / "grades"
+        home = self.watch.hidden if self.exams_of is None else self.experiment(self.exams_of)
+        return home / "grades"
+
+    def within(self, number: int) -> "Place":
+        """Return the same place for exams on an experiment's own tasks."""
+        return replace(self, exams_of=number)
 
     def experiment(self, number: int) -> Path:
         """Return one experiment's folder."""

@@ -61,10 +61,10 @@ def perform(work: Work[LearnStep], step: Prepare, place: Place) -> Outcome:
 
 
 def _judged(step: Prepare, place: Place, window: Window, manifest: windows.Manifest) -> Prepared:
-    block = place.settings.acceptance.block
+    least = place.settings.acceptance.least_fresh
     short = "" if step.fresh_only else manifest.shortage
-    if not short and window.confirm < block:
-        short = f"{window.confirm} fresh problems, {block} are needed"
+    if not short and window.confirm < least:
+        short = f"{window.confirm} fresh problems, {least} are needed"
     return Prepared(window=window, too_little=short, exhausted=bool(short) and manifest.exhausted)
 
 

@@ -8,12 +8,14 @@ from longwatch.kernel.line import Outcome
 from longwatch.kernel.program import Work, main
 from longwatch.kernel.redact import Redactor
 from longwatch.kernel.watch import Watch
-from longwatch.learn import adopting, auditing, comparing, experiment, preparing, settings
+from longwatch.learn import adopting, auditing, comparing, experiment, preparing, pruning, settings
 from longwatch.learn.place import Place
-from longwatch.learn.steps import Adopt, Anchor, Audit, Confirm, LearnStep, Prepare, Train
+from longwatch.learn.steps import Adopt, Anchor, Audit, Confirm, LearnStep, Prepare, Prune, Train
 
 
-def perform(work: Work[LearnStep]) -> Outcome:
+def perform(  # noqa: PLR0911 - one return for each kind of step
+    work: Work[LearnStep],
+) -> Outcome:
     """Perform one step in the watch that its folder belongs to."""
     watch = Watch(work.folder.parents[2])
     place = Place(watch, settings.load(watch.root))
@@ -22,10 +24,12 @@ def perform(work: Work[LearnStep]) -> Outcome:
     match work.step:
         case Prepare():
             return preparing.perform(work, work.step, place)
+        case Prune():
+            return pruning.perform(work, work.step, place)
         case Train():
-            return experiment.perform(work, work.step, place)
+            return experiment.perform(work, work.step, place.within(work.step.number))
         case Confirm():
-            return comparing.confirmation(work, work.step, place)
+            return comparing.confirmation(work, work.step, place.within(work.step.number))
         case Anchor():
             return comparing.comparison(work, work.step, place)
         case Adopt():

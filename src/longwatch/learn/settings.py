@@ -9,6 +9,7 @@ import msgspec
 from longwatch.kernel import config
 from longwatch.kernel.config import Problem, at
 from longwatch.kernel.settings import KernelSettings
+from longwatch.learn.acceptance import CONFIRMATION_TASKS
 from longwatch.learn.tasks import Language
 
 
@@ -88,11 +89,24 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Steps between two checkpoints."""
 
 
+class Rule(StrEnum):
+    """What a challenger has to show."""
+
+    EVIDENCE = "evidence"
+    """Fresh problems until the evidence suffices, and no guard objects."""
+    STRICT = "strict"
+    """No lost task: on dev, then on twenty fresh tasks. Its error rates stand beside each decision (L20)."""
+
+
 class Acceptance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`[acceptance]`: when a challenger takes the champion's place."""
 
+    rule: Rule = Rule.EVIDENCE
+    """`evidence`, or `strict`, which is both too lax and too strict: docs/reference/acceptance.md says how much."""
+    research: bool = False
+    """Under the strict rule: one lost development task does not keep a round from being nominated."""
     q: float = 0.10
-    """The false-discovery rate over the life of the watch (LORD++)."""
+    """The false-discovery rate over the life of the watch (LORD++). What it is when the watch begins holds for ever."""
     block: int = 20
     """Fresh problems that are looked at together."""
     max_problems: int = 800
@@ -103,6 +117,13 @@ class Acceptance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """The same for each language and family."""
     sealed_tasks: int = 100
     """Problems that nobody trains on and nothing is chosen by: a tripwire against slow harm."""
+    anchor_every: int = 5
+    """Experiments between two comparisons of the champion with base and the best ever on them; 0: only on acceptance."""
+
+    @property
+    def least_fresh(self) -> int:
+        """How many fresh problems a window must hold, so that one block can be confirmed."""
+        return CONFIRMATION_TASKS if self.rule is Rule.STRICT else self.block
 
 
 class Hours(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -159,8 +180,21 @@ def problems(settings: LearnSettings) -> Iterator[Problem]:
         "curriculum", settings.curriculum, "train_tasks", "dev_tasks", "confirm_tasks"
     )
     yield from config.not_positive("acceptance", settings.acceptance, "block", "max_problems", "sealed_tasks")
+    yield from _acceptance_problems(settings)
     hours = settings.experiment.hours
     if not 0.01 <= hours <= 24:
         yield Problem(at("experiment.hours", hours), "must lie between 0.01 and 24")
-    if not 0 < settings.acceptance.q < 1:
-        yield Problem(at("acceptance.q", settings.acceptance.q), "must lie between 0 and 1")
+
+
+def _acceptance_problems(settings: LearnSettings) -> Iterator[Problem]:
+    acceptance, fresh = settings.acceptance, settings.curriculum.confirm_tasks
+    if not 0 < acceptance.q < 1:
+        yield Problem(at("acceptance.q", acceptance.q), "must lie between 0 and 1")
+    if acceptance.anchor_every < 0:
+        yield Problem(at("acceptance.anchor_every", acceptance.anchor_every), "must be 0 or more")
+    if acceptance.research and acceptance.rule is not Rule.STRICT:
+        yield Problem(
+            at("acceptance.research", acceptance.research), 'only `rule = "strict"` has a research branch'
+        )
+    if 0 < fresh < acceptance.least_fresh:
+        yield Problem(at("curriculum.confirm_tasks", fresh), f"one block needs {acceptance.least_fresh}")

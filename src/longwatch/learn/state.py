@@ -5,7 +5,7 @@ from enum import StrEnum
 
 import msgspec
 
-from longwatch.learn.acceptance import Confirmation, Ruling, Schedule
+from longwatch.learn.acceptance import Confirmation, Ruling, Schedule, StrictConfirmation, StrictRuling
 from longwatch.learn.steps import BASE, Audited, Challenger, RoundResult, Window
 
 
@@ -13,10 +13,13 @@ class Stage(StrEnum):
     """How far the current experiment is."""
 
     PREPARE = "prepare"
+    PRUNE = "prune"
     TRAIN = "train"
     CONFIRM = "confirm"
     ANCHOR = "anchor"
     ADOPT = "adopt"
+    CHECK = "check"
+    """Decided; whether the champion is still no worse than base and the best ever is looked at now and then (L21)."""
     AUDIT = "audit"
 
 
@@ -26,12 +29,13 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     number: int = 1
     stage: Stage = Stage.PREPARE
     window: Window | None = None
+    """What it trains on and is confirmed on first."""
+    fresh: tuple[Window, ...] = ()
+    """Further windows of fresh problems only, for an undecided challenger (L17)."""
     challenger: Challenger | None = None
-    confirmation: Confirmation | None = None
+    confirmation: Confirmation | StrictConfirmation | None = None
     block: int = 0
-    ruling: Ruling | None = None
-    starts: int = 0
-    """How often its training was started; it resumes from its own checkpoints."""
+    ruling: Ruling | StrictRuling | None = None
 
 
 class Decided(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +52,19 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
     receipt: str = ""
 
 
+class RolledBack(msgspec.Struct, frozen=True, kw_only=True):
+    """A champion that went, because on the sealed set it was worse than a rival (L21).
+
+    There is no receipt of it: nothing was accepted. Who returns has the receipt of its own acceptance, or is base.
+    """
+
+    experiment: int
+    """After which it was found."""
+    champion: str
+    returned: str
+    sentences: tuple[str, ...]
+
+
 class LearnState(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that a learn watch knows durably."""
 
@@ -61,8 +78,7 @@ class LearnState(msgspec.Struct, frozen=True, kw_only=True):
     """The window that holds the sealed set."""
     champion: str = BASE
     best: str = BASE
-    """The champion with the most passes on the sealed set so far."""
-    best_passed: int = -1
+    """Base, or the champion that passed more of the sealed set than base and every other."""
     replay: str = ""
     """SHA-256 of the verified teaching data of all accepted adapters: every round replays some of it (L11)."""
     rounds: tuple[RoundResult, ...] = ()
@@ -75,6 +91,7 @@ class LearnState(msgspec.Struct, frozen=True, kw_only=True):
     active_by_phase: Mapping[str, float] = {}
     """The same seconds by what was done in them."""
     history: tuple[Decided, ...] = ()
+    rollbacks: tuple[RolledBack, ...] = ()
     audits: tuple[Audited, ...] = ()
     exhausted: str = ""
     """Why the curriculum gives no more tasks."""

@@ -1,8 +1,9 @@
 """The steps of a learn watch, and what each leaves as evidence. Values only.
 
-An experiment is: `Prepare` (a window of the curriculum), `Train` (collect, train, evaluate on dev, in rounds),
-`Confirm` (a block of fresh problems, as often as needed), `Anchor` (the sealed set), `Adopt` (the adapter takes the
-champion's place) and `Audit` (a public benchmark, which reports and never decides).
+An experiment is: `Prepare` (a window of the curriculum), `Prune` (what older ones left and nothing needs), `Train`
+(collect, train, evaluate on dev, in rounds), `Confirm` (a block of fresh problems, as often as needed), `Anchor` (the
+sealed set), `Adopt` (the adapter takes the champion's place), now and then `Anchor` again (is the champion still no
+worse?) and `Audit` (a public benchmark, which reports and never decides).
 """
 
 from collections.abc import Mapping
@@ -11,11 +12,23 @@ import msgspec
 
 from longwatch.kernel.line import Cycle, Recovery, Step
 from longwatch.learn.acceptance import Anchor as Comparison
-from longwatch.learn.acceptance import Confirmation, Ruling
+from longwatch.learn.acceptance import Confirmation, Ruling, StrictConfirmation, StrictRuling
 
 ACCELERATOR = frozenset({"accelerator"})
 BASE = "base"
 """The champion before any adapter was accepted."""
+
+
+def ident(stage: str, number: int, serial: int) -> str:
+    """Return the id of a step: what it does, in which experiment, and a number that no other step has."""
+    return f"{stage}.{number}.{serial}"
+
+
+def number_of(ident: str) -> int | None:
+    """Return the experiment that a step with this id belongs to; `None`: it is none of ours."""
+    parts = ident.split(".")
+    ours = len(parts) == 3 and all(part.isascii() and part.isdecimal() for part in parts[1:])
+    return int(parts[1]) if ours else None
 
 
 class Window(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +79,27 @@ class Prepare(Step, frozen=True, kw_only=True, tag="prepare"):
         return f"experiment {self.number}: prepare its tasks"
 
 
+class Keep(msgspec.Struct, frozen=True, kw_only=True):
+    """What pruning leaves alone, by number (L27)."""
+
+    experiments: tuple[int, ...]
+    windows: tuple[int, ...]
+
+
+class Prune(Step, frozen=True, kw_only=True, tag="prune"):
+    """Remove the folders of experiments and windows that nothing needs any more. Needs no accelerator."""
+
+    number: int
+    keep: Keep
+    recovery: Recovery = Recovery.RERUN
+    cycle: Cycle = Cycle.NONE
+
+    @property
+    def title(self) -> str:
+        """What a person reads."""
+        return f"experiment {self.number}: tidy up"
+
+
 class Train(Step, frozen=True, kw_only=True, tag="train"):
     """Collect verified answers, train on them, evaluate on dev. It has its own lock and outlives the supervisor."""
 
@@ -91,7 +125,8 @@ class Confirm(Step, frozen=True, kw_only=True, tag="confirm"):
     window: Window
     champion: str
     challenger: Challenger
-    confirmation: Confirmation
+    confirmation: Confirmation | StrictConfirmation
+    """Which of the two rules decides, and how far it is."""
     block: int
     recovery: Recovery = Recovery.RESUME
     exclusive: frozenset[str] = ACCELERATOR
@@ -104,7 +139,7 @@ class Confirm(Step, frozen=True, kw_only=True, tag="confirm"):
 
 
 class Anchor(Step, frozen=True, kw_only=True, tag="anchor"):
-    """Compare the would-be champion with base and with the best ever on the sealed set (L21)."""
+    """Compare the champion, or who would be, with base and with the best ever on the sealed set (L21)."""
 
     number: int
     window: Window
@@ -127,7 +162,9 @@ class Adopt(Step, frozen=True, kw_only=True, tag="adopt"):
     window: Window
     challenger: Challenger
     champion: str
-    ruling: Ruling
+    ruling: Ruling | StrictRuling
+    fresh: tuple[Window, ...] = ()
+    """The further windows of fresh problems that it was confirmed on."""
     replay: str = ""
     """SHA-256 of what the experiment replayed."""
     recovery: Recovery = Recovery.RERUN
@@ -154,7 +191,7 @@ class Audit(Step, frozen=True, kw_only=True, tag="audit"):
         return f"experiment {self.number}: audit"
 
 
-LearnStep = Prepare | Train | Confirm | Anchor | Adopt | Audit
+LearnStep = Prepare | Prune | Train | Confirm | Anchor | Adopt | Audit
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True, tag="prepared"):
@@ -163,6 +200,15 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True, tag="prepared"):
     window: Window
     too_little: str = ""
     exhausted: bool = False
+
+
+class Pruned(msgspec.Struct, frozen=True, kw_only=True, tag="pruned"):
+    """How many folders went, and what they held."""
+
+    experiments: int
+    windows: int
+    steps: int
+    freed_bytes: int
 
 
 class RoundResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -201,7 +247,7 @@ class Trained(msgspec.Struct, frozen=True, kw_only=True, tag="trained"):
 class Confirmed(msgspec.Struct, frozen=True, kw_only=True, tag="confirmed"):
     """A block was graded and folded in."""
 
-    ruling: Ruling
+    ruling: Ruling | StrictRuling
     champion_passed: int
     challenger_passed: int
     problems: int
@@ -216,6 +262,8 @@ class Anchored(msgspec.Struct, frozen=True, kw_only=True, tag="anchored"):
 
     comparisons: tuple[Comparison, ...]
     passed: int
+    rivals_passed: tuple[int, ...]
+    """In the order of the step's rivals."""
     total: int
 
 
@@ -242,4 +290,4 @@ class Audited(msgspec.Struct, frozen=True, kw_only=True, tag="audited"):
     reused: bool = False
 
 
-Evidence = Prepared | Trained | Confirmed | Anchored | Adopted | Audited
+Evidence = Prepared | Pruned | Trained | Confirmed | Anchored | Adopted | Audited
