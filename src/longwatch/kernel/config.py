@@ -200,10 +200,12 @@ def _placed(message: str, text: str) -> str:
 
 
 def _alternative(value: object, alternatives: tuple[object, ...]) -> object:
-    """Choose the member of a union by form: a table for a mapping, else the first that is none."""
+    """Choose the member of a union by form: a table for a mapping, else the scalar that fits, else the first."""
     tables = [one for one in alternatives if isinstance(one, type) and issubclass(one, msgspec.Struct)]
+    if tables and isinstance(value, dict):
+        return tables[0]
     others = [one for one in alternatives if one not in tables]
-    return tables[0] if tables and isinstance(value, dict) else others[0]
+    return next((one for one in others if isinstance(one, type) and isinstance(value, one)), others[0])
 
 
 def _conform_table(

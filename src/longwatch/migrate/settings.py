@@ -12,7 +12,9 @@ from longwatch.kernel.config import Problem, at
 from longwatch.kernel.errors import PathError
 from longwatch.kernel.files import contained
 from longwatch.kernel.settings import KernelSettings
+from longwatch.migrate import profiles
 from longwatch.migrate.names import bad_branch, bad_name, bad_path, bad_pattern, bad_remote
+from longwatch.migrate.profiles import Extension, Profile, QueueSettings
 
 KIND = "migrate"
 FILE = "longwatch.toml"
@@ -166,9 +168,9 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     executables: tuple[str, ...] = ()
     """Besides the built-in allow-list."""
     forbidden_words: tuple[str, ...] = ()
-    """Words that no check's command may hold (a browser that is not permitted)."""
-    required_kinds: tuple[str, ...] = ("test",)
-    """Kinds of which every job needs at least one check; `test` is always among them."""
+    """Besides the profile's: words that no check's command may hold (a browser that is not permitted)."""
+    required_kinds: tuple[str, ...] = ()
+    """Kinds of which every job needs at least one check; written out, it must hold all that the profile requires."""
 
 
 class Publish(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -194,6 +196,19 @@ class MigrateSettings(KernelSettings, frozen=True, kw_only=True, forbid_unknown_
     sandbox: SandboxSettings = SandboxSettings()
     policy: Policy = Policy()
     publish: Publish = Publish()
+    profile: Extension = Extension()
+    queue: QueueSettings = QueueSettings()
+
+    def policy_in_force(self) -> Profile:
+        """Return the profile with all that this file adds to it.
+
+        Raises:
+            ConfigError: there is no such profile.
+        """
+        found = profiles.effective(self.profile, self.queue)
+        kinds = tuple(dict.fromkeys((*found.required_kinds, *self.policy.required_kinds)))
+        words = tuple(dict.fromkeys((*found.forbidden_words, *self.policy.forbidden_words)))
+        return msgspec.structs.replace(found, required_kinds=kinds, forbidden_words=words)
 
 
 def load(watch_dir: Path) -> MigrateSettings:
@@ -217,8 +232,11 @@ def problems(settings: MigrateSettings) -> Iterator[Problem]:
     yield from _budget_problems(settings.budget)
     yield from _sandbox_problems(settings.sandbox)
     yield from _publish_problems(settings.publish)
-    yield from _policy_problems(settings.policy)
-    yield from _checks_problems(settings)
+    found = tuple(profiles.problems(settings.profile, settings.queue))
+    yield from found
+    if not found:
+        yield from _policy_problems(settings)
+        yield from _checks_problems(settings)
 
 
 def check_problems(key: str, check: Check) -> Iterator[Problem]:
@@ -295,14 +313,21 @@ def _publish_problems(publish: Publish) -> Iterator[Problem]:
         )
 
 
-def _policy_problems(policy: Policy) -> Iterator[Problem]:
+def _policy_problems(settings: MigrateSettings) -> Iterator[Problem]:
+    policy, profile = settings.policy, settings.policy_in_force()
     yield from _refused("policy.required_kinds", policy.required_kinds, bad_name)
-    if "test" not in policy.required_kinds:
-        mend = 'must hold "test": a change that no test has seen is not verified'
-        yield Problem(at("policy.required_kinds", policy.required_kinds), mend)
+    for kind in profiles.shipped(profile.name).required_kinds if policy.required_kinds else ():
+        if kind not in policy.required_kinds:
+            mend = f'must hold "{kind}": the profile {profile.name} requires it, and it cannot be configured away'
+            yield Problem(at("policy.required_kinds", policy.required_kinds), mend)
     for name in ("executables", "forbidden_words"):
         if not all(word.strip() for word in getattr(policy, name)):
             yield Problem(at(f"policy.{name}", getattr(policy, name)), "must have no empty word")
+    for program in policy.executables:
+        for word in profile.forbidden_words:
+            if word.strip() and word.casefold() in program.casefold():
+                mend = f"holds the forbidden word {word!r}: leave it out"
+                yield Problem(at("policy.executables", program), mend)
 
 
 def _checks_problems(settings: MigrateSettings) -> Iterator[Problem]:
@@ -317,9 +342,14 @@ def _checks_problems(settings: MigrateSettings) -> Iterator[Problem]:
     for name, count in Counter(check.name.lower() for check in checks).items():
         if count > 1:
             yield Problem(at("checks.name", name), f"{count} checks have this name: give each its own")
-    for kind in dict.fromkeys(settings.policy.required_kinds):
+    profile = settings.policy_in_force()
+    for kind in profile.required_kinds:
         if kind not in {check.kind for check in checks}:
             yield Problem("checks", f'no check has the required kind: add one with kind = "{kind}"')
+    names = {check.name for check in checks}
+    for name in profile.queue.handoff_checks:
+        if name not in names:
+            yield Problem(at("queue.handoff_checks", name), f"is no check{config.nearest(name, names)}")
 
 
 def _bad_exposed(path: str) -> str:

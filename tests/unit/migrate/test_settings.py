@@ -40,7 +40,7 @@ def refusal(folder: Path, text: str) -> str:
 def test_a_small_file_is_enough(tmp_path: Path) -> None:
     settings = loaded(tmp_path, GOOD)
     assert settings.checks[0].argv == ("pytest", "-q")
-    assert settings.policy.required_kinds == ("test",)
+    assert settings.policy_in_force().required_kinds == ("test",)
     assert not settings.worker.network
 
 
@@ -56,7 +56,7 @@ def test_a_watch_without_checks_is_refused(tmp_path: Path) -> None:
     [
         (GOOD + 'kind = "lint"\n', 'no check has the required kind: add one with kind = "test"'),
         (GOOD + '[policy]\nrequired_kinds = ["test", "build"]\n', 'add one with kind = "build"'),
-        (GOOD + "[policy]\nrequired_kinds = []\n", 'must hold "test"'),
+        (GOOD + 'kind = "build"\n[policy]\nrequired_kinds = []\n', 'add one with kind = "test"'),
         (GOOD + 'kind = "build"\n[policy]\nrequired_kinds = ["build"]\n', 'must hold "test"'),
         (GOOD + 'census = "none"\n', "must count its tests"),
     ],

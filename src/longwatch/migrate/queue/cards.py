@@ -75,7 +75,11 @@ class Card(Head, frozen=True, kw_only=True):
     path: str
     """Where it was read, for messages."""
     digest: str
-    """SHA-256 of the file's bytes, in hexadecimal."""
+    """SHA-256 of the file's bytes, in hexadecimal; in pointer form of all that authorises the job."""
+    units: tuple[str, ...] = ()
+    """The units of the inventory that this job ports, where the queue names any."""
+    finishes: str = ""
+    """The task that this job hands off, by the repository's own generators; empty for a worker's job."""
 
 
 def parse_card(path: str, raw: bytes) -> Card:
@@ -177,13 +181,14 @@ def _head_problems(head: Head) -> Iterator[Problem]:
         yield from _judged("after", one, bad_id)
     yield from _title_problems(head.title)
     for pattern in head.owned:
-        yield from _judged("owned", pattern, _bad_owned)
+        yield from _judged("owned", pattern, bad_owned)
     if abs(head.priority) > _PRIORITY:
         yield Problem(at("priority", head.priority), f"must lie between -{_PRIORITY} and {_PRIORITY}")
     yield from _own_checks_problems(head)
 
 
-def _bad_owned(pattern: str) -> str:
+def bad_owned(pattern: str) -> str:
+    """Return why a pattern of owned paths is refused."""
     mend = bad_pattern(pattern)
     if mend:
         return mend

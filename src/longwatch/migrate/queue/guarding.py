@@ -52,12 +52,13 @@ class Tree:
 def check_problems(where: str, checks: Iterable[Check], place: Place) -> Iterator[Problem]:
     """Yield what is wrong with the commands of checks; `where` names what they stand in."""
     policy, tree = place.settings.policy, Tree(place.repository)
+    words = place.profile.forbidden_words
     for check in checks:
         found = refusals(
             check.argv,
             check.cwd,
             allowed_extra=policy.executables,
-            forbidden_words=policy.forbidden_words,
+            forbidden_words=words,
             repository=tree,
         )
         yield from (Problem(f"{where}checks.{check.name}", reason) for reason in found)
