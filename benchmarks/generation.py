@@ -189,7 +189,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     with threads():
-        loaded = load(Student(model=options.model), online=True)
+        loaded = load(Student(model=options.model))
         result = measure(loaded, options.batch, options.tokens, options.rounds)
     if options.json:
         names = ("against_single", "against_plain", "useful_against_plain")

@@ -31,7 +31,8 @@ from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArgu
 
 from longwatch.kernel.digest import of_bytes
 from longwatch.learn.settings import Recipe, Student
-from longwatch.learn.student.load import EMBEDDED, load
+from longwatch.learn.student.load import load
+from longwatch.learn.student.model import EMBEDDED
 from longwatch.learn.training import checkpoints, gradient
 from longwatch.learn.training.loop import train
 from longwatch.learn.training.lora import Learner

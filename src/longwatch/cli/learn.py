@@ -25,7 +25,7 @@ def init(
 def fetch() -> None:
     """Fetch the embedded student once (92 MB), check it by digest, and convert it into your cache."""
     from longwatch.learn.student.cache import cache_folder  # noqa: PLC0415 - help needs none of it
-    from longwatch.learn.student.load import embedded  # noqa: PLC0415 - takes seconds
+    from longwatch.learn.student.model import embedded  # noqa: PLC0415 - the same
 
     def told(what: str, done: int, total: int) -> None:
         if sys.stdout.isatty():

@@ -22,12 +22,13 @@ from longwatch.learn.acceptance import (
     veto,
 )
 from longwatch.learn.evidence import succeeded
-from longwatch.learn.examining import Exam, Examinee, examine
+from longwatch.learn.examining import Exam, Examinee, examine, flip_rate
 from longwatch.learn.place import Place
 from longwatch.learn.sides import tasks_of
 from longwatch.learn.stages import StoppedError, staged
 from longwatch.learn.steps import Anchor, Anchored, Confirm, Confirmed, LearnStep
 from longwatch.learn.student.answers import Sampling
+from longwatch.learn.student.binding import require_comparable
 from longwatch.learn.tasks import Split, Task, Verdict
 
 
@@ -105,17 +106,9 @@ def pairs_before(place: Place, number: int, name: str = "~") -> tuple[Pair, ...]
 
 
 def _flips(work: Work[LearnStep], place: Place, step: Confirm, fresh: tuple[Task, ...]) -> FlipRate:
-    """The A/A run: the champion answers the first block again in other company, once per experiment (L15)."""
+    """How often the champion's own passing answers fail again, which explains some lost tasks (L15, L18)."""
     tasks, _ = _of_block(fresh, 0, place.settings.acceptance.block)
-
-    def make() -> FlipRate:
-        first = _exam(work, place, step, step.champion, tasks, "A/A, first")
-        again = _exam(work, place, step, step.champion, tasks, "A/A, second", halved=True)
-        passed = {one.answer.task for one in first.graded if one.passed}
-        flipped = sum(one.answer.task in passed and not one.passed for one in again.graded)
-        return FlipRate(flipped=flipped, repeated=len(passed))
-
-    return staged(place.experiment(step.number) / "flips.json", FlipRate, make)
+    return flip_rate(work, place, _examinee(place, step, step.champion), tasks, "champion")
 
 
 def comparison(work: Work[LearnStep], step: Anchor, place: Place) -> Outcome:
@@ -137,7 +130,12 @@ def comparison(work: Work[LearnStep], step: Anchor, place: Place) -> Outcome:
 
 
 def pairs_of(tasks: Sequence[Task], champion: Exam, challenger: Exam) -> tuple[Pair, ...]:
-    """Put the two verdicts on each task side by side, in the order of the tasks."""
+    """Put the two verdicts on each task side by side, in the order of the tasks.
+
+    Raises:
+        IntegrityError: the two were measured differently (L15).
+    """
+    require_comparable(champion.binding, challenger.binding)
     before = {one.answer.task: one.grade.verdict for one in champion.graded}
     after = {one.answer.task: one.grade.verdict for one in challenger.graded}
     return tuple(
@@ -160,14 +158,15 @@ def _exam(  # noqa: PLR0917 - who, what and where
     name: str,
     tasks: Sequence[Task],
     label: str,
-    *,
-    halved: bool = False,
 ) -> Exam:
+    return examine(work, place, _examinee(place, step, name), tasks, label)
+
+
+def _examinee(place: Place, step: Confirm | Anchor, name: str) -> Examinee:
     student = place.settings.student
-    who = Examinee(
+    return Examinee(
         name=name,
         adapter=place.adapter(name, step.number),
         sampling=Sampling(max_new_tokens=student.max_new_tokens, max_prompt_tokens=student.max_prompt_tokens),
-        batch=max(1, student.batch // 2) if halved else student.batch,
+        batch=student.batch,
     )
-    return examine(work, place, who, tasks, label)

@@ -1,21 +1,29 @@
-"""The student answers tasks and is graded. Equal work is done once: grades are kept by all that they depend on (L15)."""
+"""The student answers tasks and is graded. Equal work is done once: answers and grades are kept by all that they depend on.
 
+Answers are kept by who was asked what, and how (L15); grades by the answers, the tests and what grades. So nothing that
+was measured differently is ever taken for the same, and what our own trouble hid is graded again without asking again.
+"""
+
+import time
 from collections.abc import Sequence
 from functools import lru_cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from longwatch.kernel.digest import of_bytes
+from longwatch.kernel.digest import Digest, of_bytes
+from longwatch.kernel.errors import IntegrityError, NotReadyError
 from longwatch.kernel.program import Work
-from longwatch.learn.grading import extract, grade_all
+from longwatch.learn import adapters
+from longwatch.learn.acceptance import FlipRate
+from longwatch.learn.grading import extract, grade_all, identity
 from longwatch.learn.place import Place
 from longwatch.learn.settings import Student
 from longwatch.learn.stages import StoppedError, staged
 from longwatch.learn.steps import LearnStep
-from longwatch.learn.student.answers import Answer, Request, Sampling
+from longwatch.learn.student.answers import Answer, Generation, Request, Sampling
+from longwatch.learn.student.binding import ScoreBinding, bind
 from longwatch.learn.tasks import Grade, Task, Verdict
 
 
@@ -25,6 +33,8 @@ class Graded(msgspec.Struct, frozen=True, kw_only=True):
     answer: Answer
     code: str
     grade: Grade
+    seconds: float
+    """From the moment when its batch was asked until it was there."""
 
     @property
     def passed(self) -> bool:
@@ -35,6 +45,7 @@ class Graded(msgspec.Struct, frozen=True, kw_only=True):
 class Exam(msgspec.Struct, frozen=True, kw_only=True):
     """All answers to a set of tasks, in the order of the tasks and their samples."""
 
+    binding: ScoreBinding
     graded: tuple[Graded, ...]
     tokens: int
     seconds: float
@@ -54,68 +65,110 @@ class Examinee(msgspec.Struct, frozen=True, kw_only=True):
     sampling: Sampling
     samples: int = 1
     batch: int = 32
+    again: bool = False
+    """Asked a second time, for the A/A flip rate: its first answers are not taken for these."""
 
 
-CHUNK = 64
-"""Tasks whose answers are kept together: a program that died loses at most one chunk."""
+class _Answered(msgspec.Struct, frozen=True, kw_only=True):
+    """What was said, before anybody graded it."""
+
+    answers: tuple[Answer, ...]
+    answer_s: tuple[float, ...]
+    seconds: float
 
 
 def examine(work: Work[LearnStep], place: Place, who: Examinee, tasks: Sequence[Task], label: str) -> Exam:
     """Return the exam of a student on these tasks; what was answered before under the same binding is reused.
 
     Raises:
-        StoppedError: a pause or stop came first; finished chunks are kept.
+        StoppedError: a pause or stop came first; finished batches are kept.
+        IntegrityError: the adapter's folder holds another adapter.
     """
-    chunks = [tuple(tasks[start : start + CHUNK]) for start in range(0, len(tasks), CHUNK)]
+    binding = bind(place.settings.student, batch=who.batch, sampling=who.sampling)
+    chunks = _chunks(who, tasks)
     exams = [
-        _chunk(work, place, who, chunk, f"{label} ({number} of {len(chunks)})")
+        _chunk(work, place, who, binding, chunk, f"{label} ({number} of {len(chunks)})")
         for number, chunk in enumerate(chunks, 1)
     ]
     return Exam(
+        binding=binding,
         graded=tuple(one for exam in exams for one in exam.graded),
         tokens=sum(exam.tokens for exam in exams),
         seconds=sum(exam.seconds for exam in exams),
     )
 
 
-def _chunk(work: Work[LearnStep], place: Place, who: Examinee, tasks: Sequence[Task], label: str) -> Exam:
-    bound = (who.name, who.sampling, who.samples, who.batch, place.settings.student, environment(), tasks)
-    key = of_bytes(msgspec.json.encode(bound))
-    return staged(place.grades / f"{key}.json", Exam, lambda: _take(work, place, who, tasks, label))
+def _chunks(who: Examinee, tasks: Sequence[Task]) -> list[tuple[Task, ...]]:
+    """Part the tasks into what is generated, and kept, together: as many tasks as a batch has rows.
+
+    A greedy answer hangs on the rows beside it, and these must be the same after a kill: so an exam is kept by whole
+    batches, and a pause or a kill costs one of them. Where several answers to a task are drawn, a chunk is that many
+    batches, whose rows fill each other's gaps: one at a time would take a quarter longer.
+    """
+    return [tuple(tasks[start : start + who.batch]) for start in range(0, len(tasks), who.batch)]
 
 
-def environment() -> tuple[str, ...]:
-    """Return what else decides an answer: results of different versions are never compared (L15)."""
-    return tuple(f"{name} {version(name)}" for name in ("torch", "transformers", "peft"))
+def _chunk(  # noqa: PLR0917 - who, what and where
+    work: Work[LearnStep],
+    place: Place,
+    who: Examinee,
+    binding: ScoreBinding,
+    tasks: tuple[Task, ...],
+    label: str,
+) -> Exam:
+    asked = _key(binding, who.name, who.again, who.samples, [(task.id, task.prompt) for task in tasks])
+    said = staged(
+        place.grades / f"{asked}.answers.json", _Answered, lambda: _ask(work, place, who, tasks, label)
+    )
+    codes = _codes(tasks, said.answers)
+    graded = _key(asked, identity(task.language for task in tasks), tasks)
+    grades = staged(
+        place.grades / f"{graded}.grades.json",
+        tuple[Grade, ...],
+        lambda: _grade(work, codes, label),
+        # What our own trouble hid is graded again the next time: a kept one would hide it for ever.
+        keep=lambda found: all(one.verdict is not Verdict.INFRA for one in found),
+    )
+    return Exam(
+        binding=binding,
+        graded=tuple(
+            Graded(answer=answer, code=code, grade=grade, seconds=seconds)
+            for answer, (code, _), grade, seconds in zip(
+                said.answers, codes, grades, said.answer_s, strict=True
+            )
+        ),
+        tokens=sum(answer.tokens for answer in said.answers),
+        seconds=said.seconds,
+    )
 
 
-def _take(work: Work[LearnStep], place: Place, who: Examinee, tasks: Sequence[Task], label: str) -> Exam:
-    answers, seconds = _ask(work, place, who, tasks, label)
-    by_task = {task.id: task for task in tasks}
-    codes = [extract(answer.text, by_task[answer.task].language) for answer in answers]
-    items = [(code, by_task[answer.task]) for code, answer in zip(codes, answers, strict=True)]
+def _key(*parts: object) -> Digest:
+    return of_bytes(msgspec.json.encode(parts))
+
+
+def _codes(tasks: Sequence[Task], answers: Sequence[Answer]) -> list[tuple[str, Task]]:
+    by_id = {task.id: task for task in tasks}
+    return [(extract(answer.text, by_id[answer.task].language), by_id[answer.task]) for answer in answers]
+
+
+def _grade(work: Work[LearnStep], codes: list[tuple[str, Task]], label: str) -> tuple[Grade, ...]:
     with work.span("grade", label):
-        grades = list(
+        grades = tuple(
             grade_all(
-                items,
-                progress=lambda done: work.progress("grade", label, done=done, total=len(items)),
+                codes,
+                progress=lambda done: work.progress("grade", label, done=done, total=len(codes)),
                 should_stop=work.should_stop,
             )
         )
-    if len(grades) < len(items):
+    if len(grades) < len(codes):
         raise StoppedError
-    graded = tuple(
-        Graded(answer=answer, code=code, grade=grade)
-        for answer, code, grade in zip(answers, codes, grades, strict=True)
-    )
-    return Exam(graded=graded, tokens=sum(answer.tokens for answer in answers), seconds=seconds)
+    return grades
 
 
-def _ask(
-    work: Work[LearnStep], place: Place, who: Examinee, tasks: Sequence[Task], label: str
-) -> tuple[tuple[Answer, ...], float]:
-    # torch is loaded here and nowhere above: what only reads results stays light.
+def _ask(work: Work[LearnStep], place: Place, who: Examinee, tasks: Sequence[Task], label: str) -> _Answered:
+    # torch is loaded with it: whoever only has this module's types stays light.
     from longwatch.learn.student.generate import generate  # noqa: PLC0415 - see above
+    from longwatch.learn.student.load import measured  # noqa: PLC0415 - see above
 
     requests = [
         Request(task=task.id, prompt=task.prompt, sample=sample)
@@ -123,31 +176,75 @@ def _ask(
         for sample in range(who.samples)
     ]
     with work.span("load", label), work.interruptible(StoppedError):
-        loaded = _student(place.settings.student, who.adapter)
-    done = 0
+        loaded = _student(place.settings.student, who.name, who.adapter)
+    answer_s: dict[tuple[str, int], float] = {}
+    began_s = time.monotonic()
 
-    def told(_: Answer) -> None:
-        nonlocal done
-        done += 1
-        work.progress("generate", label, done=done, total=len(requests))
+    def told(answer: Answer) -> None:
+        answer_s[answer.task, answer.sample] = time.monotonic() - began_s
+        work.progress("generate", label, done=len(answer_s), total=len(requests))
 
-    with work.span("generate", label):
+    with work.span("generate", label), measured():
         made = generate(
             loaded, requests, who.sampling, batch=who.batch, should_stop=work.should_stop, on_answer=told
         )
     if made.left:
         raise StoppedError
-    return made.answers, made.seconds
+    _whole(made, who)
+    return _Answered(
+        answers=made.answers,
+        answer_s=tuple(answer_s[answer.task, answer.sample] for answer in made.answers),
+        seconds=made.seconds,
+    )
+
+
+def _whole(made: Generation, who: Examinee) -> None:
+    """Refuse greedy answers of a halved batch: they would pass for those of the whole one (L15)."""
+    if made.halved and who.sampling.temperature == 0:
+        raise NotReadyError(
+            f"the accelerator had memory for {made.batch} answers at once, not for {who.batch}, and their scores could not be "
+            f"compared: free its memory, or set [student] batch to {made.batch}"
+        )
 
 
 @lru_cache(maxsize=1)
-def _student(settings: Student, adapter: Path | None) -> Any:
-    """The student that answered last stays loaded: the next chunk is asked of the same one."""
+def _student(settings: Student, name: str, adapter: Path | None) -> Any:
+    """The student that answered last stays loaded: the next batch is asked of the same one."""
     from longwatch.learn.student.load import load  # noqa: PLC0415 - torch is loaded with it
 
+    if adapter is not None and adapters.digest_of(adapter) != name:
+        raise IntegrityError(f"{adapter} does not hold adapter {name}: it was damaged or exchanged")
     return load(settings, adapter=adapter)
 
 
 def forget_student() -> None:
     """Let go of the student, so that training has the memory."""
     _student.cache_clear()
+
+
+def flip_rate(
+    work: Work[LearnStep], place: Place, who: Examinee, tasks: Sequence[Task], label: str
+) -> FlipRate:
+    """Return how often a student's passing answers fail when it is asked again: the A/A run (L15).
+
+    It is asked at the same batch size in other company (every other task, then the rest), because that is all that differs
+    between two students on the same tasks beside their weights. Measured once for a student and a binding, on the tasks
+    where it is first wanted; it is a property of these, and shown with all of their scores.
+    """
+
+    def make() -> FlipRate:
+        first = examine(work, place, who, tasks, f"A/A, {label}")
+        second = msgspec.structs.replace(who, again=True)
+        halves = [
+            examine(work, place, second, half, f"A/A again, {label}") for half in (tasks[::2], tasks[1::2])
+        ]
+        verdicts = {one.answer.task: one.grade.verdict for half in halves for one in half.graded}
+        repeated = [
+            verdicts[one.answer.task]
+            for one in first.graded
+            if one.passed and verdicts[one.answer.task] is not Verdict.INFRA
+        ]
+        return FlipRate(flipped=repeated.count(Verdict.FAIL), repeated=len(repeated))
+
+    binding = bind(place.settings.student, batch=who.batch, sampling=who.sampling)
+    return staged(place.grades / f"{_key(binding, who.name)}.flips.json", FlipRate, make)

@@ -21,8 +21,12 @@ class StoppedError(BaseException):
     """
 
 
-def staged(path: Path, kind: type[T], make: Callable[[], T]) -> T:
-    """Return what an earlier run left at `path`, or make it and leave it there, atomically.
+def _always(_: object) -> bool:
+    return True
+
+
+def staged(path: Path, kind: type[T], make: Callable[[], T], *, keep: Callable[[T], bool] = _always) -> T:
+    """Return what an earlier run left at `path`, or make it and leave it there, atomically, if it is to `keep`.
 
     Raises:
         IntegrityError: what stands there is not what this program writes.
@@ -31,8 +35,9 @@ def staged(path: Path, kind: type[T], make: Callable[[], T]) -> T:
         return msgspec.json.decode(files.read_bounded(path, MAX_BYTES), type=kind)
     except FileNotFoundError:
         made = make()
-        files.make_folder(path.parent)
-        files.replace(path, msgspec.json.encode(made))
+        if keep(made):
+            files.make_folder(path.parent)
+            files.replace(path, msgspec.json.encode(made))
         return made
     except msgspec.MsgspecError as error:
         raise IntegrityError(

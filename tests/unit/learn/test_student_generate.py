@@ -1,15 +1,17 @@
 """Batched generation on the tiny student: company, order, seeds, stops and memory."""
 
+import os
+
 import pytest
 import torch
 
 from longwatch.kernel.errors import ConfigError, LongwatchError
 from longwatch.learn.settings import Student
 from longwatch.learn.student.answers import End, Request, Sampling, is_closed
-from longwatch.learn.student.binding import adapter_digest, bind, comparable
+from longwatch.learn.student.binding import bind, comparable
 from longwatch.learn.student.chat import prompt_ids
 from longwatch.learn.student.generate import generate
-from longwatch.learn.student.load import load, threads
+from longwatch.learn.student.load import cores, load, measured, threads
 from longwatch.learn.student.tiny import make_tiny, tiny_tasks
 from longwatch.learn.tasks import Split
 
@@ -180,21 +182,50 @@ def test_no_memory_for_a_single_answer_is_an_error_with_a_mend(loaded, requests,
 
 
 @pytest.mark.guarantee("L15", "L29")
-def test_a_score_is_bound_to_model_tokenizer_template_and_batch(loaded, folder, tmp_path):
-    bound = bind(loaded, batch=32, sampling=GREEDY)
-    assert comparable(bound, bind(loaded, batch=32, sampling=GREEDY)) == ()
-    assert [each.split(":")[0] for each in comparable(bound, bind(loaded, batch=16, sampling=GREEDY))] == [
-        "batch"
-    ]
-    config = folder / "tokenizer_config.json"
-    before = config.read_bytes()
-    config.write_bytes(before + b"\n")
-    changed = bind(loaded, batch=32, sampling=GREEDY)
-    config.write_bytes(before)
-    assert [each.split(":")[0] for each in comparable(bound, changed)] == ["tokenizer"]
+def test_a_score_is_bound_to_model_tokenizer_template_and_batch(folder, tmp_path):
+    def bound(batch=32, sampling=GREEDY):
+        return bind(
+            Student(model=str(folder), device="cpu"), batch=batch, sampling=sampling, cache=tmp_path / "cache"
+        )
+
+    def changes(other):
+        return [each.split(":")[0] for each in comparable(first, other)]
+
+    first = bound()
+    assert changes(bound()) == []
+    assert changes(bound(batch=16)) == ["batch"]
+    assert changes(bound(sampling=WARM)) == ["sampling"]
+    with threads(2):  # what the process happens to be set to is not what an exam computes with
+        assert changes(bound()) == []
+    for name, field in (("tokenizer_config.json", "tokenizer"), ("config.json", "base")):
+        before = (folder / name).read_bytes()
+        (folder / name).write_bytes(before + b"\n")
+        assert changes(bound()) == [field]
+        (folder / name).write_bytes(before)
+    assert changes(bound()) == []
 
 
-def test_an_adapter_is_loaded_on_top_and_known_by_its_files(folder, requests, tmp_path):
+@pytest.mark.guarantee("L15")
+def test_threads_are_what_the_person_says_or_the_cores_that_are_ours(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert cores() == 3
+    for ignored in ("", "0", "many"):
+        monkeypatch.setenv("OMP_NUM_THREADS", ignored)
+        assert cores() == len(os.sched_getaffinity(0))
+
+
+@pytest.mark.guarantee("L15")
+def test_what_training_sets_in_this_process_does_not_reach_an_exam(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    with threads(2):
+        torch.use_deterministic_algorithms(True)
+        with measured():
+            assert (torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()) == (1, False)
+        assert (torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()) == (2, True)
+        torch.use_deterministic_algorithms(False)
+
+
+def test_an_adapter_is_loaded_on_top(folder, requests, tmp_path):
     from peft import LoraConfig, get_peft_model  # noqa: PLC0415 - takes seconds
 
     base = load(Student(model=str(folder), device="cpu"))
@@ -204,7 +235,3 @@ def test_an_adapter_is_loaded_on_top_and_known_by_its_files(folder, requests, tm
     fresh = load(Student(model=str(folder), device="cpu"))
     said = [generate(each, requests, GREEDY).answers for each in (student, fresh)]
     assert said[0] != said[1]
-    known = adapter_digest(tmp_path / "adapter")
-    config = tmp_path / "adapter" / "adapter_config.json"
-    config.write_text(config.read_text() + " ")
-    assert adapter_digest(tmp_path / "adapter") != known

@@ -177,7 +177,7 @@ def test_another_architecture_is_refused(tmp_path, model):
 
 
 def test_the_embedded_student_is_not_fetched_unless_allowed(tmp_path):
-    with pytest.raises(NotReadyError, match="longwatch init"):
+    with pytest.raises(NotReadyError, match="longwatch fetch"):
         load(Student(device="cpu"), cache=tmp_path / "cache")
 
 
@@ -247,7 +247,7 @@ def test_the_number_of_threads_comes_back():
 
 def test_looking_at_values_loads_no_torch():
     program = (
-        "import sys, longwatch.learn.student.answers, longwatch.learn.student.binding, longwatch.learn.student.flips\n"
+        "import sys, longwatch.learn.student.answers, longwatch.learn.student.binding, longwatch.learn.student.model\n"
         "import longwatch.learn.student.fetch, longwatch.learn.student.convert, longwatch.learn.student.tiny\n"
         "sys.exit(any(name in sys.modules for name in ('torch', 'transformers', 'peft', 'numpy')))\n"
     )

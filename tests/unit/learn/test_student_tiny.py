@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from longwatch.kernel import digest
+from longwatch.learn.grading import extract
 from longwatch.learn.settings import Student
-from longwatch.learn.student.answers import Request, Sampling, code_of
+from longwatch.learn.student.answers import Request, Sampling
 from longwatch.learn.student.chat import answer_ids, prompt_ids
 from longwatch.learn.student.generate import generate
 from longwatch.learn.student.load import load, threads
@@ -33,7 +34,7 @@ def passes(task, text):
     """In this process: the tiny student writes nothing but arithmetic."""
     names = {}
     try:
-        exec(code_of(text), names)
+        exec(extract(text, task.language), names)
         return all(names[task.entry_point](*case.arguments) == case.expected for case in task.tests.cases)
     except Exception:  # noqa: BLE001 - whatever an answer does, it fails
         return False

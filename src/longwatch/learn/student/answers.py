@@ -86,15 +86,5 @@ def is_closed(text: str) -> bool:
     return _fences(text) >= 2
 
 
-def code_of(text: str) -> str:
-    """Pure: the content of the first code block, whole or cut off by the length; all of `text` if it has none."""
-    lines = text.splitlines()
-    marks = [number for number, line in enumerate(lines) if line.lstrip().startswith(FENCE)]
-    if not marks:
-        return text
-    end = marks[1] if len(marks) > 1 else len(lines)
-    return "\n".join([*lines[marks[0] + 1 : end], ""])
-
-
 def _fences(text: str) -> int:
     return sum(line.lstrip().startswith(FENCE) for line in text.splitlines())

@@ -5,7 +5,7 @@ measurement, and a difference between the two says nothing about the student.
 """
 
 import platform
-from collections.abc import Sequence
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,29 +15,28 @@ import msgspec
 from longwatch.kernel import digest
 from longwatch.kernel.digest import Digest
 from longwatch.kernel.errors import IntegrityError
+from longwatch.learn.settings import Student
+from longwatch.learn.student import model
 from longwatch.learn.student.answers import Sampling
-from longwatch.learn.student.chat import template_digest
 
 if TYPE_CHECKING:
-    from longwatch.learn.student.load import Loaded
-
-ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
-"""The two files of a PEFT adapter."""
-_TOKENIZER_PREFIXES = ("tokenizer", "special_tokens_map", "added_tokens", "vocab", "merges", "chat_template")
+    import torch
 
 
 class ScoreBinding(msgspec.Struct, frozen=True, kw_only=True):
     """All that must be equal before two scores are compared. The adapter is what is compared, so it is not in it."""
 
     base: Digest
-    """The base model's files without the tokenizer's; for a model by name, its name and revision."""
+    """The base model's files without the tokenizer's."""
     tokenizer: Digest
-    template: Digest
+    """Its files, the chat template among them."""
+    asking: Digest
+    """Our own sources that ask the student and read what it says."""
     torch: str
     transformers: str
     peft: str
     device: str
-    """The processor with its matrix instructions, or the accelerator with its driver's interface."""
+    """The processor with its matrix instructions, or the accelerator with its driver."""
     dtype: str
     threads: int
     """Of the processor; 0 on an accelerator."""
@@ -48,6 +47,15 @@ class ScoreBinding(msgspec.Struct, frozen=True, kw_only=True):
     def digest(self) -> Digest:
         """One digest for all of it."""
         return digest.of_bytes(msgspec.json.encode(self))
+
+    @property
+    def environment(self) -> str:
+        """The machine and its libraries, for a person."""
+        threads = f", {self.threads} threads" if self.threads else ""
+        return (
+            f"torch {self.torch}, transformers {self.transformers}, peft {self.peft}, python {platform.python_version()}; "
+            f"{self.device}, {self.dtype}{threads}"
+        )
 
 
 def comparable(one: ScoreBinding, other: ScoreBinding) -> tuple[str, ...]:
@@ -69,62 +77,61 @@ def require_comparable(one: ScoreBinding, other: ScoreBinding) -> None:
         )
 
 
-def bind(loaded: "Loaded", *, batch: int, sampling: Sampling) -> ScoreBinding:
-    """Bind what is loaded, by reading all files of a local model.
+def bind(student: Student, *, batch: int, sampling: Sampling, cache: Path | None = None) -> ScoreBinding:
+    """Return what an exam of this student is bound to, here and now. No model is loaded for it.
 
     Raises:
-        PathError, NotReadyError: the model's folder cannot be hashed.
+        ConfigError, NotReadyError, PathError: the base model is not here, or cannot be bound.
     """
-    import torch  # noqa: PLC0415 - only child programs load torch
+    from longwatch.learn.student import load  # noqa: PLC0415 - brings torch, which only child programs load
 
-    base, tokenizer = _model(loaded)
+    device = load.choose_device(student.device)
+    base, tokenizer = model.digests(student.model, cache)
     return ScoreBinding(
         base=base,
         tokenizer=tokenizer,
-        template=template_digest(loaded.tokenizer),
-        torch=torch.__version__,
+        asking=_sources(),
+        torch=version("torch"),
         transformers=version("transformers"),
         peft=version("peft"),
-        device=_device(loaded),
-        dtype=str(loaded.dtype).removeprefix("torch."),
-        threads=0 if loaded.device.type == "cuda" else torch.get_num_threads(),
+        device=_device(device),
+        dtype=str(load.choose_dtype(device)).removeprefix("torch."),
+        threads=0 if device.type == "cuda" else load.cores(),
         batch=batch,
         sampling=sampling,
     )
 
 
-def adapter_digest(folder: Path) -> Digest:
-    """Return what an adapter is known by: its weights and its configuration.
+def base_digest(student: Student, cache: Path | None = None) -> Digest:
+    """Return the digest of all files of the base model, those of its tokenizer among them.
 
     Raises:
-        IntegrityError: one of the two files is missing.
+        ConfigError, NotReadyError, PathError: as `bind`.
     """
-    return digest.bind("adapter", folder, ADAPTER_FILES).digest
+    return digest.of_bytes(msgspec.json.encode(model.digests(student.model, cache)))
 
 
-def _model(loaded: "Loaded") -> tuple[Digest, Digest]:
-    """Digests of the base model and of its tokenizer."""
-    if loaded.folder is None:
-        revision = getattr(loaded.network.config, "_commit_hash", None) or "unknown"
-        known = digest.of_bytes(f"{loaded.name}@{revision}".encode())
-        return known, known
-    names = digest.tree(loaded.folder)
-    of_tokenizer = [name for name in names if name.startswith(_TOKENIZER_PREFIXES)]
-    others = [name for name in names if name not in of_tokenizer]
-    return _digest(loaded.folder, others), _digest(loaded.folder, of_tokenizer)
+@cache
+def _sources() -> Digest:
+    """Once a process: it runs what it has loaded."""
+    return digest.bind("asking", Path(__file__).parent, without=frozenset({"__pycache__"})).digest
 
 
-def _digest(folder: Path, names: Sequence[str]) -> Digest:
-    return digest.bind("student", folder, names).digest
-
-
-def _device(loaded: "Loaded") -> str:
+def _device(device: "torch.device") -> str:
     import torch  # noqa: PLC0415 - as above
 
-    if loaded.device.type == "cuda":
-        properties = torch.cuda.get_device_properties(loaded.device)
-        return f"{properties.name} sm_{properties.major}{properties.minor}, CUDA {torch.version.cuda}"
+    if device.type == "cuda":
+        properties = torch.cuda.get_device_properties(device)
+        driver = _first_line(Path("/sys/module/nvidia/version")) or "of unknown version"
+        return f"{properties.name} sm_{properties.major}{properties.minor}, CUDA {torch.version.cuda}, driver {driver}"
     return f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}, {_processor()}"
+
+
+def _first_line(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        return ""
 
 
 def _processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
@@ -133,7 +140,5 @@ def _processor(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
         lines = cpuinfo.read_text().splitlines()
     except FileNotFoundError:
         return platform.processor()
-    model = next(
-        (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown"
-    )
-    return model + (" with AMX" if any("amx_bf16" in line.split() for line in lines) else "")
+    name = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
+    return name + (" with AMX" if any("amx_bf16" in line.split() for line in lines) else "")

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from longwatch.kernel import digest
-from longwatch.kernel.digest import Digest
 from longwatch.kernel.errors import ConfigError
 
 
@@ -28,8 +26,3 @@ def answer_ids(tokenizer: Any, answer: str) -> list[int]:
     """Return the tokens that a student should say after `prompt_ids`: the answer, and that it is done."""
     ids: list[int] = tokenizer(answer, add_special_tokens=False)["input_ids"]
     return [*ids, tokenizer.eos_token_id]
-
-
-def template_digest(tokenizer: Any) -> Digest:
-    """Return the digest of the chat template: part of what a score is bound to (L15)."""
-    return digest.of_bytes((tokenizer.chat_template or "").encode())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from longwatch.kernel import digest, files
-from longwatch.kernel.digest import Binding
+from longwatch.kernel.digest import Binding, Digest
 from longwatch.kernel.errors import ConfigError, IntegrityError
 from longwatch.learn.student.cache import alone, publish, staging
 from longwatch.learn.student.fetch import Progress, silent
@@ -54,8 +54,8 @@ def convert(gguf: Path, *, cache: Path, progress: Progress = silent) -> Path:
         ConfigError: the file holds another architecture or kind of tokenizer.
         IntegrityError: the folder is not what was made; the message names the files.
     """
-    name = f"student-{digest.of_file(gguf)[:16]}-{_FORMAT}"
-    folder = cache / name
+    folder = converted(digest.of_file(gguf), cache)
+    name = folder.name
     with alone(cache, "convert"):
         if folder.exists():
             verify(folder)
@@ -65,6 +65,11 @@ def convert(gguf: Path, *, cache: Path, progress: Progress = silent) -> Path:
             _write(gguf, made / name, progress)
             publish(made / name, folder)
     return folder
+
+
+def converted(gguf: Digest, cache: Path) -> Path:
+    """Return where the folder that is made from a GGUF file with this digest lies, or will lie. Pure."""
+    return cache / f"student-{gguf[:16]}-{_FORMAT}"
 
 
 def verify(folder: Path) -> Binding:

