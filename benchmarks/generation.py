@@ -4,7 +4,7 @@
 
 Ours at the batch against ours one at a time, and against plain `transformers` generate at the same batch, both on
 answers of equal length (nothing stops early) and on answers that stop by themselves, where only tokens up to the
-closing fence count. Needs the embedded model, which is fetched once (93 MB).
+closing fence count. Needs the embedded model: `longwatch fetch`.
 """
 
 import argparse
@@ -127,8 +127,9 @@ def useful_tokens(loaded: Loaded, answer: list[int]) -> int:
     return len(answer)
 
 
-def measure(loaded: Loaded, batch: int, new_tokens: int, rounds: int) -> Result:
+def measure(loaded: Loaded, options: argparse.Namespace) -> Result:
     """Take every figure in turn, `rounds` times; a single slow moment then hits all alike."""
+    batch, new_tokens, rounds = options.batch, options.tokens, options.rounds
     asked, many = requests(batch), requests(2 * batch)
     figures: dict[str, Callable[[], float]] = {
         "single": lambda: endless(loaded, asked[:2], new_tokens, 1),
@@ -141,7 +142,7 @@ def measure(loaded: Loaded, batch: int, new_tokens: int, rounds: int) -> Result:
     taken = [{name: take() for name, take in figures.items()} for _ in range(rounds)]
     middle = {name: statistics.median(each[name] for each in taken) for name in figures}
     return Result(
-        model=loaded.name,
+        model=options.model,
         device=str(loaded.device),
         dtype=str(loaded.dtype),
         batch=batch,
@@ -190,7 +191,7 @@ def main() -> int:
     options = parser.parse_args()
     with threads():
         loaded = load(Student(model=options.model))
-        result = measure(loaded, options.batch, options.tokens, options.rounds)
+        result = measure(loaded, options)
     if options.json:
         names = ("against_single", "against_plain", "useful_against_plain")
         ratios = {name: getattr(result, name) for name in names}
