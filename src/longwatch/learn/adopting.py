@@ -27,6 +27,7 @@ from longwatch.learn import adapters, witness
 from longwatch.learn.acceptance import Pair
 from longwatch.learn.comparing import pairs_before
 from longwatch.learn.evidence import succeeded
+from longwatch.learn.experiment import replay
 from longwatch.learn.place import Place
 from longwatch.learn.stages import staged
 from longwatch.learn.steps import BASE, Adopt, Adopted, LearnStep
@@ -38,17 +39,19 @@ def perform(work: Work[LearnStep], step: Adopt, place: Place) -> Outcome:
     with work.span("adopt", step.title):
         # A repeat finds the receipt of the first time: the lineage names it, and a lineage never changes.
         receipt = staged(place.experiment(step.number) / "receipt.json", str, lambda: _signed(step, place))
+        taught = replay.load(place.experiment(step.number) / "nominated", step.challenger.examples)
+        learned = replay.write(place.replay, replay.joined(replay.load(place.replay, step.replay), taught))
         source = place.experiment(step.number) / "nominated" / step.challenger.adapter
         lineage = adapters.Lineage(
             base=of_bytes(place.settings.student.model.encode()),
-            data=step.window.manifest,
+            data=of_bytes(msgspec.json.encode((step.window.manifest, learned))),
             code=witness.code_digest(),
             environment=f"python {sys.version.split()[0]}",
             parent=None if step.champion == BASE else digest(step.champion),
             decision=receipt,
         )
         stored = adapters.put(place.adapters, source, digest(step.challenger.adapter), lineage)
-    return succeeded(Adopted(adapter=stored.adapter, receipt=receipt))
+    return succeeded(Adopted(adapter=stored.adapter, receipt=receipt, replay=learned))
 
 
 def _signed(step: Adopt, place: Place) -> str:

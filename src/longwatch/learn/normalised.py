@@ -100,10 +100,9 @@ def _parts(language: Language, code: str, *, numbered: bool) -> Iterator[str]:
     if language is Language.JAVASCRIPT:
         return _javascript(code, numbered=numbered)
     try:
-        tree = parse(code)
-    except (SyntaxError, ValueError):
+        return iter(tuple(_Python(parse(code), numbered=numbered).parts()))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: it is nested too deeply
         return iter(words(code))
-    return _Python(tree, numbered=numbered).parts()
 
 
 class _Python:

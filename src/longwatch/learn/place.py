@@ -33,6 +33,11 @@ class Place:
         return self.watch.hidden / "adapters"
 
     @property
+    def replay(self) -> Path:
+        """Return the folder of verified teaching data: one file, named by its digest, for each accepted adapter."""
+        return self.watch.hidden / "replay"
+
+    @property
     def grades(self) -> Path:
         """Return what answers were graded, by everything that they depend on: equal work is never done twice."""
         home = self.watch.hidden if self.exams_of is None else self.experiment(self.exams_of)

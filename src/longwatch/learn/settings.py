@@ -1,6 +1,6 @@
 """`longwatch.toml` of a learn watch, as frozen types. Names are the keys of the file; units stand in them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 
@@ -68,17 +68,21 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     learning_rate: float = 2e-4
     """From 1e-6 to 2e-4."""
     epochs: int = 3
-    """At most 3."""
+    """From 1 to 3."""
     max_steps: int = 120
-    """At most 500."""
+    """From 1 to 500."""
     batch: int = 8
-    """Rows of one optimiser step; the micro-batch is found by trying."""
+    """Rows of one optimiser step, from 1 to 256; the micro-batch is found by trying."""
     max_tokens: int = 512
-    """A longer example is left out whole, never cut."""
+    """From 16 to 4096. A longer example is left out whole, never cut."""
+    max_examples: int = 256
+    """New examples that one round learns from; the best ones, if there are more."""
+    replay_rows: int = 64
+    """Examples of earlier accepted adapters that every round learns again, so that they are not forgotten; 0: none."""
     samples: int = 4
-    """Answers collected for each train task."""
+    """Answers collected for each train task, from 1 to 64."""
     temperature: float = 0.7
-    """Of the answers that are collected."""
+    """Of the answers that are collected: above 0, where there are several, and at most 2."""
     teacher: Teacher = Teacher.REFERENCE
     """Who helps where none of its own answers passed."""
     tasks_per_round: int = 20
@@ -158,6 +162,22 @@ class LearnSettings(KernelSettings, frozen=True, kw_only=True, forbid_unknown_fi
 KIND = "learn"
 FILE = "longwatch.toml"
 BATCHES = (1, 2, 4, 8, 16, 32, 64)
+RANKS = (8, 16)
+RECIPE: Mapping[str, tuple[float, float]] = {
+    "learning_rate": (1e-6, 2e-4),
+    "epochs": (1, 3),
+    "max_steps": (1, 500),
+    "batch": (1, 256),
+    "max_tokens": (16, 4096),
+    "max_examples": (1, 4096),
+    "replay_rows": (0, 4096),
+    "samples": (1, 64),
+    "temperature": (0, 2),
+    "tasks_per_round": (1, 256),
+    "seed": (0, 2**31 - 1),
+    "checkpoint_steps": (1, 500),
+}
+"""The least and the largest value of each number of the recipe (L8, L9, L11)."""
 
 
 def load(watch_dir: Path) -> LearnSettings:
@@ -181,9 +201,23 @@ def problems(settings: LearnSettings) -> Iterator[Problem]:
     )
     yield from config.not_positive("acceptance", settings.acceptance, "block", "max_problems", "sealed_tasks")
     yield from _acceptance_problems(settings)
+    yield from _recipe_problems(settings.training)
+    yield from config.not_positive("experiment", settings.experiment, "rounds")
     hours = settings.experiment.hours
     if not 0.01 <= hours <= 24:
         yield Problem(at("experiment.hours", hours), "must lie between 0.01 and 24")
+
+
+def _recipe_problems(recipe: Recipe) -> Iterator[Problem]:
+    if recipe.rank not in RANKS:
+        yield Problem(at("training.rank", recipe.rank), "must be 8 or 16")
+    for key, (least, most) in RECIPE.items():
+        value = getattr(recipe, key)
+        if not least <= value <= most:
+            yield Problem(at(f"training.{key}", value), f"must lie between {least} and {most}")
+    if recipe.samples > 1 and recipe.temperature == 0:
+        mend = "must be above 0, or all [training] samples of a task are the same"
+        yield Problem(at("training.temperature", recipe.temperature), mend)
 
 
 def _acceptance_problems(settings: LearnSettings) -> Iterator[Problem]:

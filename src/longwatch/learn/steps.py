@@ -218,6 +218,10 @@ class RoundResult(msgspec.Struct, frozen=True, kw_only=True):
     collected: int
     passed: int
     examples: int
+    """What was taught, the replay left out."""
+    own: int = 0
+    """So many of the examples are the student's own answers."""
+    replayed: int = 0
     steps: int
     loss_first: float
     loss_last: float

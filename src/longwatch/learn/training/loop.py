@@ -60,7 +60,7 @@ def train(
     `should_stop` is asked before each micro-batch. `report` is called after each step, and for a stall from another thread.
 
     Raises:
-        ConfigError: the recipe is out of its bounds, or the rows or the start adapter do not fit it.
+        ConfigError: the student has no chat template, or the start adapter does not fit the recipe.
         IntegrityError: the folder holds another training, or a resumed model is not the one that was saved.
         NotReadyError: the disk is full; the last checkpoint stays.
     """

@@ -10,8 +10,6 @@ from functools import lru_cache
 
 from longwatch.learn.settings import Recipe
 
-MAX_STEPS = 500
-MAX_EPOCHS = 3
 WARM_UP = 0.05
 """The share of steps in which the rate rises."""
 FLOOR = 0.1

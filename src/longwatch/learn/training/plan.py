@@ -1,4 +1,4 @@
-"""What is fixed before the first step, and the bounds of a recipe (L11)."""
+"""What is fixed before the first step (L11)."""
 
 import math
 from collections.abc import Sequence
@@ -9,13 +9,10 @@ import msgspec
 import torch
 
 from longwatch.kernel.digest import Digest, of_bytes
-from longwatch.kernel.errors import ConfigError
 from longwatch.learn import adapters
 from longwatch.learn.settings import Recipe
 from longwatch.learn.training.checkpoints import Place
 from longwatch.learn.training.order import (
-    MAX_EPOCHS,
-    MAX_STEPS,
     effective_batch,
     planned_steps,
     rate_at,
@@ -87,9 +84,8 @@ def make_plan(job: Job, model: torch.nn.Module, tokenizer: Any) -> Plan:
     """Encode the rows, and fix everything that follows from them and the recipe.
 
     Raises:
-        ConfigError: the recipe is out of its bounds, or the model has no chat template that fits.
+        ConfigError: the model has no chat template.
     """
-    check_recipe(job.recipe)
     encoded = encode(tokenizer, job.rows, job.recipe.max_tokens)
     config: Any = model.config
     return Plan(
@@ -103,34 +99,6 @@ def make_plan(job: Job, model: torch.nn.Module, tokenizer: Any) -> Plan:
         run=_run_digest(job, model, encoded.rows),
         guess=math.log(config.vocab_size),
     )
-
-
-def check_recipe(recipe: Recipe) -> None:
-    """Return if the recipe is inside its bounds (L11).
-
-    Raises:
-        ConfigError: it is not; the message names the key.
-    """
-    wrong = [
-        f"[training] {key} = {value!r}: {mend}"
-        for key, value, fits, mend in (
-            ("rank", recipe.rank, recipe.rank in {8, 16}, "8 or 16"),
-            (
-                "learning_rate",
-                recipe.learning_rate,
-                1e-6 <= recipe.learning_rate <= 2e-4,
-                "from 1e-6 to 2e-4",
-            ),
-            ("epochs", recipe.epochs, 1 <= recipe.epochs <= MAX_EPOCHS, f"from 1 to {MAX_EPOCHS}"),
-            ("max_steps", recipe.max_steps, 1 <= recipe.max_steps <= MAX_STEPS, f"from 1 to {MAX_STEPS}"),
-            ("batch", recipe.batch, 1 <= recipe.batch <= 256, "from 1 to 256"),
-            ("max_tokens", recipe.max_tokens, 16 <= recipe.max_tokens <= 4096, "from 16 to 4096"),
-            ("checkpoint_steps", recipe.checkpoint_steps, recipe.checkpoint_steps >= 1, "1 or more"),
-        )
-        if not fits
-    ]
-    if wrong:
-        raise ConfigError("; ".join(wrong))
 
 
 def _run_digest(job: Job, model: torch.nn.Module, rows: Sequence[Tokens]) -> Digest:

@@ -1,0 +1,93 @@
+"""Evaluating on dev: greedy, side by side with the champion, and no further than it can still matter (L13)."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from longwatch.learn.acceptance import Pair
+from longwatch.learn.comparing import pairs_of
+from longwatch.learn.examining import Exam, Examinee, examine
+from longwatch.learn.experiment.course import Course
+from longwatch.learn.experiment.nominating import hopeless
+from longwatch.learn.steps import BASE
+from longwatch.learn.tasks import Task, Verdict
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """Tasks that are asked together, and what champion and base made of them."""
+
+    tasks: tuple[Task, ...]
+    champion: Exam
+    base: Exam
+
+    @property
+    def failed(self) -> int:
+        """Tasks that the champion failed: only these can be gained."""
+        return sum(one.grade.verdict is Verdict.FAIL for one in self.champion.graded)
+
+
+class Marks(msgspec.Struct, frozen=True, kw_only=True):
+    """The champion and base on all dev tasks, part by part. Everybody else is asked the same parts (L15)."""
+
+    parts: tuple[Part, ...] = ()
+
+    @property
+    def champion(self) -> int:
+        """How many tasks the champion passes."""
+        return sum(part.champion.passed for part in self.parts)
+
+    @property
+    def base(self) -> int:
+        """How many tasks base passes."""
+        return sum(part.base.passed for part in self.parts)
+
+    @property
+    def total(self) -> int:
+        """How many tasks there are."""
+        return sum(len(part.tasks) for part in self.parts)
+
+
+def mark(course: Course) -> Marks:
+    """Ask the champion and base.
+
+    Raises:
+        StoppedError: a pause, a stop or the end of the hours came first.
+    """
+    parts = list(_parts(course.dev, course.place.settings.student.batch))
+    champion = [_ask(course, course.step.champion, course.champion, tasks) for tasks in parts]
+    base = [_ask(course, BASE, None, tasks) for tasks in parts]
+    return Marks(
+        parts=tuple(
+            Part(tasks=tasks, champion=mine, base=bases)
+            for tasks, mine, bases in zip(parts, champion, base, strict=True)
+        )
+    )
+
+
+def evaluate(course: Course, marks: Marks, name: str, adapter: Path, beat: int) -> tuple[Pair, ...]:
+    """Ask a trained adapter, until all is asked or it is clear that it cannot gain more than `beat`.
+
+    Raises:
+        StoppedError: as `mark`.
+    """
+    pairs: tuple[Pair, ...] = ()
+    for number, part in enumerate(marks.parts, 1):
+        exam = _ask(course, name, adapter, part.tasks)
+        pairs = (*pairs, *pairs_of(part.tasks, part.champion, exam))
+        if hopeless(pairs, sum(rest.failed for rest in marks.parts[number:]), beat):
+            break
+    return pairs
+
+
+def _ask(course: Course, name: str, adapter: Path | None, tasks: Sequence[Task]) -> Exam:
+    batch = course.place.settings.student.batch
+    who = Examinee(name=name, adapter=adapter, sampling=course.sampling(), batch=batch)
+    return examine(course.work, course.place, who, tasks, f"{name[:12]} on dev")
+
+
+def _parts(tasks: Sequence[Task], batch: int) -> Iterator[tuple[Task, ...]]:
+    """Part the tasks evenly, so that none is larger than what is generated at once."""
+    count = -(-len(tasks) // batch)
+    for number in range(count):
+        yield tuple(tasks[number * len(tasks) // count : (number + 1) * len(tasks) // count])

@@ -1,0 +1,70 @@
+"""Fitting: the champion's adapter is trained on a round's examples and the replay (L11, L12)."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from longwatch.kernel.digest import of_bytes
+from longwatch.learn.examining import forget_student
+from longwatch.learn.experiment import examples
+from longwatch.learn.experiment.course import Course
+from longwatch.learn.experiment.examples import Example
+from longwatch.learn.stages import StoppedError, staged
+from longwatch.learn.training.results import GaveUp, Paused, Progress, Report, Result, Trained
+
+
+def adapter_of(course: Course, number: int) -> Path:
+    """Where the adapter of a round is, once it is trained."""
+    return course.folder_of(number) / "training" / "adapter"
+
+
+def fit(course: Course, taught: Sequence[Example], number: int) -> Trained | GaveUp:
+    """Train on these examples and the replay, go on with a training that stopped or died, or read what came of it.
+
+    Raises:
+        StoppedError: a pause, a stop or the end of the hours came first; its checkpoint stays.
+    """
+
+    def make() -> Trained | GaveUp:
+        result = _train(course, (*taught, *course.replayed), number)
+        if isinstance(result, Paused):
+            raise StoppedError
+        return result
+
+    path = course.folder_of(number) / "fitted.json"
+    return staged(path, Trained | GaveUp, make)  # type: ignore[arg-type] # a union is no class, and msgspec takes it
+
+
+def _train(course: Course, taught: Sequence[Example], number: int) -> Result:
+    work, settings = course.work, course.place.settings
+    forget_student()
+    label = f"round {number}"
+    with work.span("load", label), work.interruptible(StoppedError):
+        # torch is loaded here and nowhere above.
+        from longwatch.learn.student.load import load  # noqa: PLC0415 - see above
+        from longwatch.learn.training.loop import train  # noqa: PLC0415 - see above
+        from longwatch.learn.training.plan import Job  # noqa: PLC0415 - see above
+
+        student = load(settings.student)
+    job = Job(
+        rows=examples.rows(taught),
+        recipe=settings.training,
+        folder=adapter_of(course, number).parent,
+        base=of_bytes(settings.student.model.encode()),
+        start=course.champion,
+    )
+    with work.span("train", label):
+        return train(
+            job,
+            student.model,
+            student.tokenizer,
+            should_stop=work.should_stop,
+            report=lambda report: _show(course, label, report),
+        )
+
+
+def _show(course: Course, label: str, report: Report) -> None:
+    if isinstance(report, Progress):
+        text = f"{label}: loss {report.loss:.3f}, {report.tokens_per_s:.0f} tokens/s"
+        course.work.progress("train", text, done=report.step, total=report.steps)
+    else:
+        course.work.note(f"training.{type(report).__name__.lower()}", f"{label}: {report}")
