@@ -7,6 +7,7 @@ was measured differently is ever taken for the same, and what our own trouble hi
 import time
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -85,10 +86,10 @@ def examine(work: Work[LearnStep], place: Place, who: Examinee, tasks: Sequence[
         IntegrityError: the adapter's folder holds another adapter.
     """
     binding = bind(place.settings.student, batch=who.batch, sampling=who.sampling)
-    chunks = _chunks(who, tasks)
+    parted = parts(tasks, who.batch)
     exams = [
-        _chunk(work, place, who, binding, chunk, f"{label} ({number} of {len(chunks)})")
-        for number, chunk in enumerate(chunks, 1)
+        _part(work, place, who, binding, part, f"{label} ({number} of {len(parted)})")
+        for number, part in enumerate(parted, 1)
     ]
     return Exam(
         binding=binding,
@@ -98,17 +99,19 @@ def examine(work: Work[LearnStep], place: Place, who: Examinee, tasks: Sequence[
     )
 
 
-def _chunks(who: Examinee, tasks: Sequence[Task]) -> list[tuple[Task, ...]]:
-    """Part the tasks into what is generated, and kept, together: as many tasks as a batch has rows.
+def parts(tasks: Sequence[Task], batch: int) -> list[tuple[Task, ...]]:
+    """Part the tasks evenly into what is generated, and kept, together: no more tasks than a batch has rows. Pure.
 
     A greedy answer hangs on the rows beside it, and these must be the same after a kill: so an exam is kept by whole
-    batches, and a pause or a kill costs one of them. Where several answers to a task are drawn, a chunk is that many
+    batches, and a pause or a kill costs one of them. Where several answers to a task are drawn, a part is that many
     batches, whose rows fill each other's gaps: one at a time would take a quarter longer.
     """
-    return [tuple(tasks[start : start + who.batch]) for start in range(0, len(tasks), who.batch)]
+    count = -(-len(tasks) // batch)
+    edges = [number * len(tasks) // count for number in range(count + 1)] if count else []
+    return [tuple(tasks[start:end]) for start, end in pairwise(edges)]
 
 
-def _chunk(  # noqa: PLR0917 - who, what and where
+def _part(  # noqa: PLR0917 - who, what and where
     work: Work[LearnStep],
     place: Place,
     who: Examinee,
