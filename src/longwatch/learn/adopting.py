@@ -1,7 +1,5 @@
 """The accepted adapter takes the champion's place: verified into the store, with its lineage, and signed (L26, K31)."""
 
-import sys
-
 import msgspec
 
 from longwatch.kernel.attestation import (
@@ -31,27 +29,38 @@ from longwatch.learn.experiment import replay
 from longwatch.learn.place import Place
 from longwatch.learn.stages import staged
 from longwatch.learn.steps import BASE, Adopt, Adopted, LearnStep
+from longwatch.learn.student.answers import Sampling
+from longwatch.learn.student.binding import base_digest, bind
 from longwatch.learn.tasks import Verdict
 
 
 def perform(work: Work[LearnStep], step: Adopt, place: Place) -> Outcome:
     """Copy the adapter into the store and leave the receipts of the decision. A repeat is harmless."""
     with work.span("adopt", step.title):
-        # A repeat finds the receipt of the first time: the lineage names it, and a lineage never changes.
-        receipt = staged(place.experiment(step.number) / "receipt.json", str, lambda: _signed(step, place))
-        taught = replay.load(place.experiment(step.number) / "nominated", step.challenger.examples)
+        # A repeat finds the receipt and the lineage of the first time: a lineage never changes.
+        folder = place.experiment(step.number)
+        receipt = staged(folder / "receipt.json", str, lambda: _signed(step, place))
+        taught = replay.load(folder / "nominated", step.challenger.examples)
         learned = replay.write(place.replay, replay.joined(replay.load(place.replay, step.replay), taught))
-        source = place.experiment(step.number) / "nominated" / step.challenger.adapter
-        lineage = adapters.Lineage(
-            base=of_bytes(place.settings.student.model.encode()),
-            data=of_bytes(msgspec.json.encode((step.window.manifest, learned))),
-            code=witness.code_digest(),
-            environment=f"python {sys.version.split()[0]}",
-            parent=None if step.champion == BASE else digest(step.champion),
-            decision=receipt,
+        lineage = staged(
+            folder / "lineage.json", adapters.Lineage, lambda: _lineage(step, place, receipt, learned)
         )
+        source = folder / "nominated" / step.challenger.adapter
         stored = adapters.put(place.adapters, source, digest(step.challenger.adapter), lineage)
     return succeeded(Adopted(adapter=stored.adapter, receipt=receipt, replay=learned))
+
+
+def _lineage(step: Adopt, place: Place, receipt: str, learned: str) -> adapters.Lineage:
+    student = place.settings.student
+    bound = bind(student, batch=student.batch, sampling=Sampling())
+    return adapters.Lineage(
+        base=base_digest(student),
+        data=of_bytes(msgspec.json.encode((step.window.manifest, learned))),
+        code=witness.code_digest(),
+        environment=bound.environment,
+        parent=None if step.champion == BASE else digest(step.champion),
+        decision=receipt,
+    )
 
 
 def _signed(step: Adopt, place: Place) -> str:

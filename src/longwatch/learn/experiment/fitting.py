@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from longwatch.kernel.digest import of_bytes
 from longwatch.learn.examining import forget_student
 from longwatch.learn.experiment import examples
 from longwatch.learn.experiment.course import Course
 from longwatch.learn.experiment.examples import Example
 from longwatch.learn.stages import StoppedError, staged
+from longwatch.learn.student.binding import base_digest
 from longwatch.learn.training.results import GaveUp, Paused, Progress, Report, Result, Trained
 
 
@@ -49,7 +49,7 @@ def _train(course: Course, taught: Sequence[Example], number: int) -> Result:
         rows=examples.rows(taught),
         recipe=settings.training,
         folder=adapter_of(course, number).parent,
-        base=of_bytes(settings.student.model.encode()),
+        base=base_digest(settings.student),
         start=course.champion,
     )
     with work.span("train", label):
