@@ -1,10 +1,11 @@
 """Removes what no experiment needs any more, so that the disk stays as full as it is (L27). `keep` and `plan` are pure.
 
-Only folders that are found, and whose names are ours, are ever removed. What nothing here touches: the accepted
+Only what is found, and whose name is one of ours, is ever removed (K9). What nothing here touches: the accepted
 adapters (receipts are about their files), the receipts, and the grades of the sealed set and of benchmarks.
 """
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,18 +22,20 @@ from longwatch.learn.steps import Keep, LearnStep, Prune, Pruned, number_of
 FINISHED = 2
 """So many finished experiments keep their folders; of older ones the history keeps the record."""
 WINDOWS = 2
+_REPLAY = re.compile(r"[0-9a-f]{64}\.jsonl")
 
 
 class Listing(msgspec.Struct, frozen=True, kw_only=True):
-    """The names of the folders that there are."""
+    """The names of what there is."""
 
     experiments: tuple[str, ...] = ()
     windows: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
+    replays: tuple[str, ...] = ()
 
 
 class Removal(msgspec.Struct, frozen=True, kw_only=True):
-    """A folder that goes, and what it holds."""
+    """A folder or file that goes, and what it holds."""
 
     path: str
     """In the watch's folder."""
@@ -49,15 +52,19 @@ def keep(state: LearnState) -> Keep:
     return Keep(
         experiments=tuple(sorted({*finished, current.number})),
         windows=tuple(sorted({*held, *newest})),
+        replay=state.replay,
     )
 
 
 def plan(there: Listing, keep: Keep) -> Listing:
-    """Pure: return which of the folders go. A name that is not one of ours is left alone."""
+    """Pure: return what of it goes. A name that is not one of ours is left alone."""
     return Listing(
         experiments=_without(there.experiments, keep.experiments),
         windows=_without(there.windows, keep.windows),
         steps=tuple(name for name in there.steps if number_of(name) not in {None, *keep.experiments}),
+        replays=tuple(
+            name for name in there.replays if _REPLAY.fullmatch(name) and name != f"{keep.replay}.jsonl"
+        ),
     )
 
 
@@ -97,9 +104,10 @@ def perform(work: Work[LearnStep], step: Prune, place: Place) -> Outcome:
 
 def _planned(place: Place, keep: Keep) -> Listing:
     there = Listing(
-        experiments=_folders(place.experiments),
-        windows=_folders(place.windows),
-        steps=_folders(place.watch.steps),
+        experiments=_names(place.experiments),
+        windows=_names(place.windows),
+        steps=_names(place.watch.steps),
+        replays=_names(place.replay),
     )
     return plan(there, keep)
 
@@ -108,16 +116,17 @@ def _paths(place: Place, planned: Listing) -> Iterator[Path]:
     yield from (place.experiments / name for name in planned.experiments)
     yield from (place.windows / name for name in planned.windows)
     yield from (place.watch.steps / name for name in planned.steps)
+    yield from (place.replay / name for name in planned.replays)
 
 
-def _folders(parent: Path) -> tuple[str, ...]:
+def _names(parent: Path) -> tuple[str, ...]:
     if not parent.is_dir():
         return ()
-    with os.scandir(parent) as found:
-        return tuple(sorted(entry.name for entry in found if entry.is_dir(follow_symlinks=False)))
+    # A link was put there by somebody else.
+    return tuple(sorted(path.name for path in parent.iterdir() if not path.is_symlink()))
 
 
-def _size_bytes(folder: Path) -> int:
-    return sum(
-        (Path(parent) / name).lstat().st_size for parent, _, names in os.walk(folder) for name in names
-    )
+def _size_bytes(path: Path) -> int:
+    if not path.is_dir():
+        return path.lstat().st_size
+    return sum((Path(parent) / name).lstat().st_size for parent, _, names in os.walk(path) for name in names)

@@ -80,10 +80,12 @@ class Prepare(Step, frozen=True, kw_only=True, tag="prepare"):
 
 
 class Keep(msgspec.Struct, frozen=True, kw_only=True):
-    """What pruning leaves alone, by number (L27)."""
+    """What pruning leaves alone (L27)."""
 
     experiments: tuple[int, ...]
     windows: tuple[int, ...]
+    replay: str
+    """SHA-256 of the teaching data that is replayed; those of earlier champions are contained in it."""
 
 
 class Prune(Step, frozen=True, kw_only=True, tag="prune"):

@@ -1,0 +1,190 @@
+"""Pruning: old experiments go, and nothing that anything refers to (L27)."""
+
+import msgspec
+import pytest
+from learning import Walk, adopted, anchored, confirmed, prepared, pruned, trained
+
+from longwatch.kernel import files
+from longwatch.kernel.errors import LongwatchError
+from longwatch.kernel.watch import Watch
+from longwatch.learn import pruning
+from longwatch.learn.place import Place
+from longwatch.learn.pruning import Listing, keep, plan
+from longwatch.learn.settings import LearnSettings
+from longwatch.learn.steps import Adopt, Anchor, Confirm, Keep, Prepare, Prune, Train
+
+KEPT = Keep(experiments=(5, 6, 7), windows=(1, 8, 9, 10), replay="a" * 64)
+
+
+@pytest.fixture
+def place(tmp_path):
+    return Place(Watch(tmp_path), LearnSettings(kind="learn"))
+
+
+def leave(place: Place, step) -> None:
+    """What a step leaves on the disk: some megabytes in a real watch, some bytes here."""
+    fill(place.watch.step(step.id), "step.json", "log.txt")
+    match step:
+        case Prepare():
+            fill(place.windows / str(step.window), "train.jsonl", "manifest.json")
+        case Train():
+            fill(place.experiment(step.number), "lock", "round-1/training/adapter/weights")
+            fill(place.within(step.number).grades, "train-and-dev.json")
+            fill(place.experiment(step.number) / "nominated" / f"{step.number:064x}", "weights")
+        case Confirm():
+            fill(place.experiment(step.number) / "pairs", f"{step.window.number}.json")
+        case Anchor():
+            fill(place.grades, f"sealed-{step.candidate}.json")
+        case Adopt():
+            fill(place.adapters / step.challenger.adapter, "adapter_model.safetensors", "lineage.json")
+            fill(place.replay, f"{step.number:064x}.jsonl")
+
+
+def fill(folder, *names):
+    for name in names:
+        files.make_folder((folder / name).parent)
+        (folder / name).write_bytes(b"x" * 100)
+
+
+def sizes(place: Place) -> int:
+    return sum(path.stat().st_size for path in place.watch.hidden.rglob("*") if path.is_file())
+
+
+def numbers(folder):
+    return sorted(int(path.name) for path in folder.iterdir())
+
+
+def live(walk: Walk, place: Place, experiments: int, *, accepts=frozenset()) -> list[int]:
+    """Live on for so many experiments; return how full the disk was at the end of each."""
+    full = []
+    last = walk.state.experiment.number + experiments
+    while walk.state.experiment.number < last:
+        step, before = walk.step, len(walk.state.history)
+        leave(place, step)
+        match step:
+            case Prepare():
+                walk.do(prepared)
+            case Prune():
+                walk.do(lambda one: pruning.prune(place, one.keep))
+            case Train():
+                walk.do(trained, nominates=step.number in accepts)
+            case Confirm():
+                walk.do(confirmed, kind="gain")
+            case Anchor():
+                walk.do(anchored)
+            case Adopt():
+                walk.do(lambda one: msgspec.structs.replace(adopted(one), replay=f"{one.number:064x}"))
+        if len(walk.state.history) > before:
+            full.append(sizes(place))
+    return full
+
+
+@pytest.mark.guarantee("L27")
+def test_the_disk_stays_as_full_as_it_is(place):
+    full = live(Walk(), place, 30)
+    assert len(set(full[5:])) == 1
+    assert numbers(place.experiments) == [28, 29, 30]
+
+
+@pytest.mark.guarantee("L21", "L26", "L27")
+def test_what_is_accepted_stays_for_ever_with_the_sealed_set_and_the_newest_windows(place):
+    walk = Walk()
+    live(walk, place, 12, accepts={2, 3})
+    accepted = {one.adapter for one in walk.state.history if one.adapter}
+    assert {path.name for path in place.adapters.iterdir()} == accepted
+    assert numbers(place.windows) == [1, 11, 12], "the sealed set's, and the two newest"
+    assert [path.name for path in place.replay.iterdir()] == [f"{walk.state.replay}.jsonl"]
+    assert [one.number for one in walk.state.history] == list(range(1, 13)), "the record of each stays"
+    assert len(list(place.grades.iterdir())) == 2, "grades of the sealed set are used again"
+
+
+@pytest.mark.guarantee("L17", "L27")
+def test_an_undecided_challenger_keeps_its_adapter_its_evidence_and_its_windows(place):
+    walk = Walk()
+    live(walk, place, 4)
+    leave(place, walk.step)
+    walk.do(prepared).do(pruned)
+    leave(place, walk.step)
+    walk.do(trained)
+    for _ in range(4):
+        leave(place, walk.step)
+        walk.do(confirmed, kind="slight", last_block=True)
+        leave(place, walk.step)
+        walk.do(prepared)
+    pruning.prune(place, keep(walk.state))
+    experiment = walk.state.experiment
+    assert (place.experiment(5) / "nominated" / experiment.challenger.adapter / "weights").exists()
+    assert len(list((place.experiment(5) / "pairs").iterdir())) == 4
+    assert {experiment.window.number, *(one.number for one in experiment.fresh)} <= set(
+        numbers(place.windows)
+    )
+
+
+@pytest.mark.guarantee("L27")
+def test_a_plan_leaves_alone_what_is_not_ours():
+    there = Listing(
+        experiments=("1", "4", "5", "7", "07", "notes", "", "٣", "-1"),
+        windows=("1", "2", "10", "11", ".staging"),
+        steps=("train.4.33", "train.5.40", "adopt.4.38", "run-1", "a.b.c", "x.1"),
+        replays=("a" * 64 + ".jsonl", "b" * 64 + ".jsonl", "notes.jsonl", "c" * 64),
+    )
+    assert plan(there, KEPT) == Listing(
+        experiments=("1", "4", "07"),
+        windows=("2", "11"),
+        steps=("train.4.33", "adopt.4.38"),
+        replays=("b" * 64 + ".jsonl",),
+    )
+
+
+@pytest.mark.guarantee("L26", "L27")
+def test_a_window_that_is_half_prepared_stays():
+    walk = Walk()
+    assert walk.step.window in keep(walk.state).windows
+    walk.do(prepared).do(trained, nominates=False)
+    assert walk.step.window in keep(walk.state).windows
+
+
+@pytest.mark.guarantee("L27", "K9")
+def test_looking_removes_nothing_and_pruning_removes_what_was_looked_at(place):
+    walk = Walk()
+    live(walk, place, 3)
+    found = pruning.look(place, keep(walk.state))
+    before = sizes(place)
+    assert found
+    assert all((place.watch.root / one.path).exists() for one in found)
+    done = pruning.prune(place, keep(walk.state))
+    assert not any((place.watch.root / one.path).exists() for one in found)
+    assert before - sizes(place) == done.freed_bytes == sum(one.size_bytes for one in found)
+    again = pruning.prune(place, keep(walk.state))
+    assert again == msgspec.structs.replace(done, experiments=0, windows=0, steps=0, freed_bytes=0)
+
+
+@pytest.mark.guarantee("L27")
+def test_pruning_that_was_cut_goes_on(place, monkeypatch):
+    live(walk := Walk(), place, 3)
+    removed = files.remove_recorded
+    calls = []
+
+    def dies(path, root):
+        if len(calls) == 2:
+            raise LongwatchError("killed")
+        calls.append(path)
+        removed(path, root)
+
+    monkeypatch.setattr(pruning.files, "remove_recorded", dies)
+    with pytest.raises(LongwatchError):
+        pruning.prune(place, keep(walk.state))
+    monkeypatch.setattr(pruning.files, "remove_recorded", removed)
+    pruning.prune(place, keep(walk.state))
+    assert pruning.look(place, keep(walk.state)) == ()
+
+
+@pytest.mark.guarantee("L27", "K9", "K34")
+def test_a_link_in_the_place_of_a_folder_is_not_ours(place, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "precious").write_text("x")
+    live(walk := Walk(), place, 4)
+    (place.experiments / "1").symlink_to(elsewhere)
+    pruning.prune(place, keep(walk.state))
+    assert (place.experiments / "1").is_symlink()
+    assert (elsewhere / "precious").exists()
