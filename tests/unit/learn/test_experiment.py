@@ -8,20 +8,20 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.teaching import example, pairs, task
 
 from longwatch.kernel.digest import of_bytes
 from longwatch.kernel.errors import IntegrityError
-from longwatch.learn.acceptance import Pair
 from longwatch.learn.experiment import evaluating, replay
 from longwatch.learn.experiment.batches import MOST_DRY, Ended, Standing, batch, ending
 from longwatch.learn.experiment.collecting import verified
-from longwatch.learn.experiment.examples import MOST_WAYS, Author, Example, chosen, ranked, rows
+from longwatch.learn.experiment.examples import MOST_WAYS, Author, chosen, ranked, rows
 from longwatch.learn.experiment.nominating import Tried, hopeless, net, nominate, to_beat
 from longwatch.learn.settings import Acceptance, Rule, Teacher
 from longwatch.learn.steps import RoundResult
 from longwatch.learn.student.answers import Sampling
 from longwatch.learn.student.binding import ScoreBinding
-from longwatch.learn.tasks import Case, Cases, Language, Split, Task, Verdict
+from longwatch.learn.tasks import Verdict
 
 BOUND = ScoreBinding(
     base=of_bytes(b"b"),
@@ -37,33 +37,6 @@ BOUND = ScoreBinding(
     sampling=Sampling(),
 )
 EVIDENCE, STRICT = Acceptance(), Acceptance(rule=Rule.STRICT)
-
-
-def example(task, author=Author.STUDENT, *, passed=1, graded=4, answer=None, seed=0):
-    return Example(
-        task=task,
-        prompt=f"solve {task}",
-        answer=answer or f"answer to {task}",
-        author=author,
-        seed=seed,
-        passed=passed,
-        graded=graded,
-    )
-
-
-def task(name, *, reference="def f(x):\n    return x\n"):
-    return Task(
-        id=name,
-        problem=name,
-        repository="r",
-        family="f",
-        language=Language.PYTHON,
-        split=Split.TRAIN,
-        prompt=f"solve {name}",
-        entry_point="f",
-        tests=Cases(cases=(Case((1,), 1),)),
-        reference=reference,
-    )
 
 
 def exam(*answers):
@@ -185,28 +158,6 @@ def test_rounds_end_when_all_are_done_no_task_is_left_or_three_gave_nothing_new(
     following = [task("next")] * left
     assert ending(standing, rounds=5, following=following) is why
     assert Ended.CURRICULUM.value == "curriculum_exhausted"
-
-
-def pairs(text):
-    """`+` gained, `-` lost, `=` both passed, `0` both failed, `?` our own trouble."""
-    verdicts = {
-        "+": (Verdict.FAIL, Verdict.PASS),
-        "-": (Verdict.PASS, Verdict.FAIL),
-        "=": (Verdict.PASS, Verdict.PASS),
-        "0": (Verdict.FAIL, Verdict.FAIL),
-        "?": (Verdict.FAIL, Verdict.INFRA),
-    }
-    return tuple(
-        Pair(
-            task=f"t{place}",
-            problem=f"t{place}",
-            language="python",
-            family="f",
-            champion=verdicts[sign][0],
-            challenger=verdicts[sign][1],
-        )
-        for place, sign in enumerate(text)
-    )
 
 
 def tried(number, text):
