@@ -5,8 +5,10 @@ from pathlib import Path
 import msgspec
 from graded import record
 
+from longwatch.kernel import files
 from longwatch.kernel.instant import Instant
 from longwatch.kernel.line import Finish, Start, Succeeded
+from longwatch.learn import pruning
 from longwatch.learn.acceptance import (
     Anchor as Comparison,
 )
@@ -22,16 +24,23 @@ from longwatch.learn.acceptance import (
     veto,
 )
 from longwatch.learn.line import LearnLine
+from longwatch.learn.looks import Audited, LanguageAudit
+from longwatch.learn.place import Place
 from longwatch.learn.settings import Acceptance, Audit, LearnSettings
 from longwatch.learn.steps import (
+    Adopt,
     Adopted,
+    Anchor,
     Anchored,
-    Audited,
     Challenger,
+    Confirm,
     Confirmed,
+    Prepare,
     Prepared,
+    Prune,
     Pruned,
     RoundResult,
+    Train,
     Trained,
     Window,
 )
@@ -117,6 +126,7 @@ def confirmed(step, kind, *, last_block=False, void=False) -> Confirmed:
         champion_passed=10,
         challenger_passed=12,
         problems=len(pairs),
+        flips=FlipRate(0, 10),
         void=void,
         last_block=last_block,
     )
@@ -132,6 +142,7 @@ def anchored(step, *, worse_than=(), passed=50, rivals_passed=None) -> Anchored:
         passed=passed,
         rivals_passed=tuple(rivals_passed or (40 for _ in step.rivals)),
         total=100,
+        flips=FlipRate(1, 50),
     )
 
 
@@ -139,16 +150,18 @@ def adopted(step) -> Adopted:
     return Adopted(adapter=step.challenger.adapter, receipt=f"{step.number + 1000:064x}")
 
 
-def audited(_step) -> Audited:
-    return Audited(
-        benchmark="HumanEval (Python)",
-        base_passed=10,
-        champion_passed=12,
-        total=164,
-        gained=3,
-        lost=1,
-        p=0.6,
-    )
+def audited(_step, **found) -> Audited:
+    numbers = {
+        "language": "python",
+        "total": 164,
+        "base_passed": 10,
+        "champion_passed": 12,
+        "gained": ("HumanEval.1", "HumanEval.2", "HumanEval.3"),
+        "lost": ("HumanEval.9",),
+        "p": 0.6,
+        "flips": FlipRate(0, 10),
+    }
+    return Audited(benchmark="HumanEval", languages=(LanguageAudit(**{**numbers, **found}),))
 
 
 def pruned(_step) -> Pruned:
@@ -189,3 +202,60 @@ class Walk:
 
     def said(self, kind: str) -> list[str]:
         return [note.text for note in self.notes if note.kind == kind]
+
+
+# -- what steps leave on the disk
+
+
+def leave(place: Place, step) -> None:
+    """What a step leaves on the disk: some megabytes in a real watch, some bytes here."""
+    fill(place.watch.step(step.id), "step.json", "log.txt")
+    match step:
+        case Prepare():
+            fill(place.windows / str(step.window), "train.jsonl", "manifest.json")
+        case Train():
+            fill(place.experiment(step.number), "lock", "round-1/training/adapter/weights")
+            fill(place.within(step.number).grades, "train-and-dev.json")
+            fill(place.experiment(step.number) / "nominated" / f"{step.number:064x}", "weights")
+        case Confirm():
+            fill(place.experiment(step.number) / "pairs", f"{step.window.number}.json")
+        case Anchor():
+            fill(place.grades, f"sealed-{step.candidate}.json")
+        case Adopt():
+            fill(place.adapters / step.challenger.adapter, "adapter_model.safetensors", "lineage.json")
+            fill(place.replay, f"{step.number:064x}.jsonl")
+
+
+def fill(folder, *names):
+    for name in names:
+        files.make_folder((folder / name).parent)
+        (folder / name).write_bytes(b"x" * 100)
+
+
+def sizes(place: Place) -> int:
+    return sum(path.stat().st_size for path in place.watch.hidden.rglob("*") if path.is_file())
+
+
+def live(walk: Walk, place: Place, experiments: int, *, accepts=frozenset(), prunes=True) -> list[int]:
+    """Live on for so many experiments; return how full the disk was at the end of each."""
+    full = []
+    last = walk.state.experiment.number + experiments
+    while walk.state.experiment.number < last:
+        step, before = walk.step, len(walk.state.history)
+        leave(place, step)
+        match step:
+            case Prepare():
+                walk.do(prepared)
+            case Prune():
+                walk.do(lambda one: pruning.prune(place, one.keep) if prunes else pruned(one))
+            case Train():
+                walk.do(trained, nominates=step.number in accepts)
+            case Confirm():
+                walk.do(confirmed, kind="gain")
+            case Anchor():
+                walk.do(anchored)
+            case Adopt():
+                walk.do(lambda one: msgspec.structs.replace(adopted(one), replay=f"{one.number:064x}"))
+        if len(walk.state.history) > before:
+            full.append(sizes(place))
+    return full

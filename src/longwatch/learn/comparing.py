@@ -53,16 +53,17 @@ def _block(work: Work[LearnStep], step: Confirm, place: Place) -> Confirmed:
     if not void:
         pairs = staged(place.experiment(step.number) / "pairs" / name, tuple[Pair, ...], lambda: pairs)
     counted = () if void else pairs
+    flips = _flips(work, place, step, fresh)
     if isinstance(step.confirmation, StrictConfirmation):
         ruling: Ruling | StrictRuling = veto(counted, step.confirmation)
     else:
-        flips = _flips(work, place, step, fresh)
         ruling = _rule(place, step.confirmation, earlier, counted, flips)
     return Confirmed(
         ruling=ruling,
         champion_passed=champion.passed,
         challenger_passed=challenger.passed,
         problems=len(outcomes(pairs)),
+        flips=flips,
         void=void,
         last_block=last,
     )
@@ -120,12 +121,19 @@ def comparison(work: Work[LearnStep], step: Anchor, place: Place) -> Outcome:
         theirs = [
             (rival, _exam(work, place, step, rival, tasks, f"{rival[:12]}, sealed")) for rival in step.rivals
         ]
+        flips = flip_rate(work, place, _examinee(place, step, step.candidate), tasks, "challenger")
     except StoppedError:
         return Stopped("It begins again at the next run.")
     found = tuple(anchor(rival[:12], pairs_of(tasks, exam, mine), margin=margin) for rival, exam in theirs)
     passed = tuple(exam.passed for _, exam in theirs)
     return succeeded(
-        Anchored(comparisons=found, passed=mine.passed, rivals_passed=passed, total=len(mine.graded))
+        Anchored(
+            comparisons=found,
+            passed=mine.passed,
+            rivals_passed=passed,
+            total=len(mine.graded),
+            flips=flips,
+        )
     )
 
 

@@ -215,9 +215,18 @@ def _student(settings: Student, name: str, adapter: Path | None) -> Any:
     """The student that answered last stays loaded: the next batch is asked of the same one."""
     from longwatch.learn.student.load import load  # noqa: PLC0415 - torch is loaded with it
 
+    verify(name, adapter)
+    return load(settings, adapter=adapter)
+
+
+def verify(name: str, adapter: Path | None) -> None:
+    """Return if the folder holds the adapter that is meant; there is nothing to verify of base.
+
+    Raises:
+        IntegrityError: it holds another one, or none.
+    """
     if adapter is not None and adapters.digest_of(adapter) != name:
         raise IntegrityError(f"{adapter} does not hold adapter {name}: it was damaged or exchanged")
-    return load(settings, adapter=adapter)
 
 
 def forget_student() -> None:
@@ -232,7 +241,7 @@ def flip_rate(
 
     It is asked at the same batch size in other company (every other task, then the rest), because that is all that differs
     between two students on the same tasks beside their weights. Measured once for a student and a binding, on the tasks
-    where it is first wanted; it is a property of these, and shown with all of their scores.
+    where it is first wanted in an experiment; it is a property of these, and shown with all of their scores.
     """
 
     def make() -> FlipRate:

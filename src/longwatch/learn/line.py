@@ -35,6 +35,8 @@ from longwatch.learn.steps import (
 
 DAY_S = 86_400.0
 ENVIRONMENT = {
+    # Training sets it for its own sums; every exam shall be computed with the same, before and after.
+    "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
     # Threads that wait in a loop starve everything else on a machine that somebody also works on.
     "OMP_WAIT_POLICY": "PASSIVE",
     "TOKENIZERS_PARALLELISM": "false",
@@ -113,13 +115,14 @@ class LearnLine:
         if state.rounds:
             last = state.rounds[-1]
             rows.append(("dev", f"{last.dev_passed} of {last.dev_total}, {state.dev_before} before"))
+        if state.flips:
+            rows.append(("beside every score", state.flips.sentence))
         if experiment.confirmation is not None:
             rows.append(("confirmation", experiment.confirmation.sentence))
         rows += [(f"experiment {one.number}", one.sentences[0]) for one in state.history[-3:]]
         if state.audits:
-            one = state.audits[-1]
-            text = f"{one.champion_passed} of {one.total}, base {one.base_passed} (p = {one.p:.2g}; reporting only)"
-            rows.append((f"audit {one.benchmark}", text))
+            name = f"{state.audits[-1].benchmark}, look {state.looks}"
+            rows += [(name, f"{one.sentence} (reporting only)") for one in state.audits[-1].languages]
         return tuple(rows)
 
     def _step(self, state: LearnState, experiment: Experiment) -> LearnStep:

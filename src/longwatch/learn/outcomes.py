@@ -12,11 +12,13 @@ from longwatch.kernel.line import Lost, Outcome, Succeeded
 from longwatch.learn.acceptance import (
     RESEARCH_LOSSES,
     Confirmation,
+    FlipRate,
     Hold,
     Ruling,
     StrictConfirmation,
     StrictRuling,
 )
+from longwatch.learn.looks import Audited, LanguageAudit
 from longwatch.learn.settings import LearnSettings, Rule
 from longwatch.learn.state import Decided, Experiment, LearnState, RolledBack, Stage
 from longwatch.learn.steps import (
@@ -26,7 +28,6 @@ from longwatch.learn.steps import (
     Anchor,
     Anchored,
     Audit,
-    Audited,
     Confirm,
     Confirmed,
     Evidence,
@@ -110,13 +111,9 @@ def _exhausted(settings: LearnSettings, state: LearnState, why: str) -> tuple[Le
 
 def _pruned(state: LearnState, found: Pruned) -> tuple[LearnState, Said]:
     moved = _stage(state, Stage.TRAIN)
-    if not found.experiments + found.windows + found.steps:
+    if not found.freed_bytes:
         return moved, ()
-    text = (
-        f"{found.experiments} old experiments, {found.windows} windows and {found.steps} folders of steps are removed "
-        f"({found.freed_bytes / 1e6:.1f} MB); the history keeps what was decided."
-    )
-    return moved, (Note("experiments.pruned", text, {"freed_bytes": found.freed_bytes}),)
+    return moved, (Note("experiments.pruned", found.sentence, {"freed_bytes": found.freed_bytes}),)
 
 
 def _trained(settings: LearnSettings, state: LearnState, found: Trained) -> tuple[LearnState, Said]:
@@ -127,7 +124,7 @@ def _trained(settings: LearnSettings, state: LearnState, found: Trained) -> tupl
     begun, decides = _begun(settings, moved)
     text = (
         f"Experiment {state.experiment.number} nominates round {challenger.round}: dev {challenger.dev_before} -> "
-        f"{challenger.dev_after} of {challenger.dev_total}. That accepts nothing; {decides}."
+        f"{challenger.dev_after} of {challenger.dev_total}{_beside(found.flips)}. That accepts nothing; {decides}."
     )
     numbers: dict[str, str | float] = {
         "adapter": challenger.adapter,
@@ -174,6 +171,7 @@ def _counted(state: LearnState, found: Trained) -> LearnState:
         dev_before=found.dev_before,
         dev_base=found.dev_base,
         dev_total=found.dev_total,
+        flips=found.flips,
         active_s=state.active_s + found.active_s,
         active_by_phase={
             phase: state.active_by_phase.get(phase, 0.0) + found.active_by_phase.get(phase, 0.0)
@@ -194,12 +192,14 @@ def _confirmed(
     ruling = found.ruling
     text = (
         f"Block {step.block}: champion {found.champion_passed}, challenger {found.challenger_passed} of {found.problems}. "
-        f"{_how_far(ruling)}"
+        f"{_how_far(ruling)}{_beside(found.flips)}"
     )
     numbers = {
         "champion": found.champion_passed,
         "challenger": found.challenger_passed,
         "problems": found.problems,
+        "flipped": found.flips.flipped,
+        "repeated": found.flips.repeated,
     }
     note = Note("block.confirmed", text, numbers)
     confirmed = msgspec.structs.replace(
@@ -215,6 +215,11 @@ def _confirmed(
     return ended, (note, *said)
 
 
+def _beside(flips: FlipRate | None) -> str:
+    """What stands beside a score: how much of a difference may be none (L15)."""
+    return f" ({flips.sentence})" if flips else ""
+
+
 def _how_far(ruling: Ruling | StrictRuling) -> str:
     return "; ".join(ruling.sentences) if isinstance(ruling, StrictRuling) else ruling.confirmation.sentence
 
@@ -223,7 +228,7 @@ def _anchored(
     settings: LearnSettings, state: LearnState, step: Anchor, found: Anchored
 ) -> tuple[LearnState, Said]:
     sentences = tuple(comparison.sentence for comparison in found.comparisons)
-    note = Note("anchor.compared", "; ".join(sentences))
+    note = Note("anchor.compared", f"{'; '.join(sentences)}{_beside(found.flips)}")
     rivals = tuple(zip(found.rivals_passed, step.rivals, strict=True))
     better = [
         rival
@@ -276,12 +281,41 @@ def _adopted(
 
 
 def _audited(settings: LearnSettings, state: LearnState, found: Audited) -> tuple[LearnState, Said]:
-    text = (
-        f"{found.benchmark}: champion {found.champion_passed}, base {found.base_passed} of {found.total} "
-        f"({found.gained} gained, {found.lost} lost, p = {found.p:.2g}). Reporting only."
-    )
     kept = msgspec.structs.replace(state, audits=(*state.audits, found))
-    return _onward(settings, kept, Stage.AUDIT), (Note("audit.reported", text),)
+    said = tuple(map(_of_language, found.languages))
+    looked = (_looked(kept, found),) if found.scored else ()
+    return _onward(settings, kept, Stage.AUDIT), (*said, *looked)
+
+
+def _of_language(found: LanguageAudit) -> Note:
+    if found.void:
+        return Note("audit.void", f"No score: {found.sentence}.", {"language": found.language})
+    numbers: dict[str, str | float | bool] = {
+        "language": found.language,
+        "base_passed": found.base_passed,
+        "champion_passed": found.champion_passed,
+        "total": found.total,
+        "gained": " ".join(found.gained),
+        "lost": " ".join(found.lost),
+        "p": found.p,
+        "answer_s": found.answer_s,
+        "reused": found.reused,
+    }
+    return Note("audit.reported", f"{found.sentence}. Reporting only.", numbers)
+
+
+def _looked(state: LearnState, found: Audited) -> Note:
+    text = (
+        f"Look {state.looks} at {found.benchmark}: macro pass@1 {100 * found.base_macro:.1f} % -> "
+        f"{100 * found.champion_macro:.1f} % over {len(found.scored)} of {len(found.languages)} languages. Reporting only."
+    )
+    numbers: dict[str, str | float] = {
+        "benchmark": found.benchmark,
+        "look": state.looks,
+        "base_macro": found.base_macro,
+        "champion_macro": found.champion_macro,
+    }
+    return Note("audit.looked", text, numbers)
 
 
 def _next(

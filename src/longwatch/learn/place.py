@@ -43,6 +43,11 @@ class Place:
         home = self.watch.hidden if self.exams_of is None else self.experiment(self.exams_of)
         return home / "grades"
 
+    @property
+    def audits(self) -> Path:
+        """Return the records of audits. Only the audit reads them (L25)."""
+        return self.watch.hidden / "audits"
+
     def within(self, number: int) -> "Place":
         """Return the same place for exams on an experiment's own tasks."""
         return replace(self, exams_of=number)

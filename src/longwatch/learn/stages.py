@@ -31,14 +31,26 @@ def staged(path: Path, kind: type[T], make: Callable[[], T], *, keep: Callable[[
     Raises:
         IntegrityError: what stands there is not what this program writes.
     """
+    found = read(path, kind)
+    if found is not None:
+        return found
+    made = make()
+    if keep(made):
+        files.make_folder(path.parent)
+        files.replace(path, msgspec.json.encode(made))
+    return made
+
+
+def read(path: Path, kind: type[T]) -> T | None:
+    """Return what an earlier run left at `path`, or `None`.
+
+    Raises:
+        IntegrityError: as `staged`.
+    """
     try:
         return msgspec.json.decode(files.read_bounded(path, MAX_BYTES), type=kind)
     except FileNotFoundError:
-        made = make()
-        if keep(made):
-            files.make_folder(path.parent)
-            files.replace(path, msgspec.json.encode(made))
-        return made
+        return None
     except msgspec.MsgspecError as error:
         raise IntegrityError(
             f"{path} is damaged ({error}): remove it, and that stage is done again"

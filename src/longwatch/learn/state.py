@@ -5,8 +5,16 @@ from enum import StrEnum
 
 import msgspec
 
-from longwatch.learn.acceptance import Confirmation, Ruling, Schedule, StrictConfirmation, StrictRuling
-from longwatch.learn.steps import BASE, Audited, Challenger, RoundResult, Window
+from longwatch.learn.acceptance import (
+    Confirmation,
+    FlipRate,
+    Ruling,
+    Schedule,
+    StrictConfirmation,
+    StrictRuling,
+)
+from longwatch.learn.looks import Audited
+from longwatch.learn.steps import BASE, Challenger, RoundResult, Window
 
 
 class Stage(StrEnum):
@@ -86,6 +94,8 @@ class LearnState(msgspec.Struct, frozen=True, kw_only=True):
     dev_before: int = 0
     dev_base: int = 0
     dev_total: int = 0
+    flips: FlipRate | None = None
+    """Of the champion, as it was measured last: it stands beside every score (L15)."""
     active_s: float = 0.0
     """Seconds that all experiments were active, as far as their training is done (L14)."""
     active_by_phase: Mapping[str, float] = {}
@@ -95,3 +105,8 @@ class LearnState(msgspec.Struct, frozen=True, kw_only=True):
     audits: tuple[Audited, ...] = ()
     exhausted: str = ""
     """Why the curriculum gives no more tasks."""
+
+    @property
+    def looks(self) -> int:
+        """How often a benchmark's score was seen: each one more makes a good one less surprising (L25)."""
+        return sum(bool(one.scored) for one in self.audits)

@@ -12,7 +12,8 @@ import msgspec
 
 from longwatch.kernel.line import Cycle, Recovery, Step
 from longwatch.learn.acceptance import Anchor as Comparison
-from longwatch.learn.acceptance import Confirmation, Ruling, StrictConfirmation, StrictRuling
+from longwatch.learn.acceptance import Confirmation, FlipRate, Ruling, StrictConfirmation, StrictRuling
+from longwatch.learn.looks import Audited
 
 ACCELERATOR = frozenset({"accelerator"})
 BASE = "base"
@@ -212,6 +213,14 @@ class Pruned(msgspec.Struct, frozen=True, kw_only=True, tag="pruned"):
     steps: int
     freed_bytes: int
 
+    @property
+    def sentence(self) -> str:
+        """What was removed, for a person."""
+        return (
+            f"{self.experiments} old experiments, {self.windows} windows and {self.steps} folders of steps are removed "
+            f"({self.freed_bytes / 1e6:.1f} MB); the history keeps what was decided."
+        )
+
 
 class RoundResult(msgspec.Struct, frozen=True, kw_only=True):
     """One round's numbers, for the report."""
@@ -242,6 +251,8 @@ class Trained(msgspec.Struct, frozen=True, kw_only=True, tag="trained"):
     dev_base: int = 0
     """How many of the same tasks the base model passes."""
     dev_total: int
+    flips: FlipRate | None = None
+    """Of the champion (L15); `None` if the hours ended before it was asked twice."""
     active_s: float = 0.0
     """Seconds that the experiment was active, in all its runs (L14)."""
     active_by_phase: Mapping[str, float] = {}
@@ -257,6 +268,8 @@ class Confirmed(msgspec.Struct, frozen=True, kw_only=True, tag="confirmed"):
     champion_passed: int
     challenger_passed: int
     problems: int
+    flips: FlipRate
+    """Of the champion (L15)."""
     void: bool = False
     """Too much of the block was our own trouble: nothing of it is counted, and it is graded again."""
     last_block: bool = False
@@ -271,6 +284,8 @@ class Anchored(msgspec.Struct, frozen=True, kw_only=True, tag="anchored"):
     rivals_passed: tuple[int, ...]
     """In the order of the step's rivals."""
     total: int
+    flips: FlipRate
+    """Of the candidate (L15)."""
 
 
 class Adopted(msgspec.Struct, frozen=True, kw_only=True, tag="adopted"):
@@ -280,20 +295,6 @@ class Adopted(msgspec.Struct, frozen=True, kw_only=True, tag="adopted"):
     receipt: str
     replay: str = ""
     """SHA-256 of the verified teaching data, with the examples that taught this adapter."""
-
-
-class Audited(msgspec.Struct, frozen=True, kw_only=True, tag="audited"):
-    """Pass@1 on a public benchmark: reporting only."""
-
-    benchmark: str
-    base_passed: int
-    champion_passed: int
-    total: int
-    gained: int
-    lost: int
-    p: float
-    """Exact McNemar."""
-    reused: bool = False
 
 
 Evidence = Prepared | Pruned | Trained | Confirmed | Anchored | Adopted | Audited

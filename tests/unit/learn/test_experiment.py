@@ -12,6 +12,7 @@ from tests.support.teaching import example, pairs, task
 
 from longwatch.kernel.digest import of_bytes
 from longwatch.kernel.errors import IntegrityError
+from longwatch.learn.acceptance import FlipRate
 from longwatch.learn.experiment import evaluating, replay
 from longwatch.learn.experiment.batches import MOST_DRY, Ended, Standing, batch, ending
 from longwatch.learn.experiment.collecting import verified
@@ -260,6 +261,9 @@ def asked(monkeypatch):
     half = {one.id for one in dev[5:]}
     answers = Asked({"champion": half, "base": {"t9"}, "good": {one.id for one in dev}, "bad": set()})
     monkeypatch.setattr(evaluating, "examine", answers)
+    monkeypatch.setattr(
+        evaluating, "flip_rate", lambda _work, _place, who, tasks, _label: FlipRate(len(who.name), len(tasks))
+    )
     return course, answers
 
 
@@ -268,6 +272,7 @@ def test_base_and_champion_are_asked_the_same_parts_and_a_hopeless_challenger_no
     course, answers = asked
     marks = evaluating.mark(course)
     assert (marks.champion, marks.base, marks.total) == (5, 1, 10)
+    assert marks.flips == FlipRate(len("champion"), 10)
     answers.labels.clear()
     good = evaluating.evaluate(course, marks, "good", None, 0)
     assert net(good) == 5

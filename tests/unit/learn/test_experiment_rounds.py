@@ -45,7 +45,7 @@ class Script:
         self.work = Work(tmp_path, self.step)
         sides = {Split.TRAIN: tuple(task(f"t{number}") for number in range(tasks)), Split.DEV: ()}
         monkeypatch.setattr(course, "tasks_of", lambda root, window, split: sides[split])
-        self.marks = SimpleNamespace(champion=1, base=1, total=4)
+        self.marks = SimpleNamespace(champion=1, base=1, total=4, flips=None)
         monkeypatch.setattr(rounds, "mark", lambda course: self.marks)
         for name in ("collect", "fit", "evaluate"):
             monkeypatch.setattr(rounds, name, getattr(self, name))

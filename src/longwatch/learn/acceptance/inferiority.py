@@ -130,6 +130,11 @@ class FlipRate(msgspec.Struct, frozen=True):
         """(flipped + 1) / (repeated + 2): no flip in a finite run does not show that none ever happens."""
         return (self.flipped + 1) / (self.repeated + 2)
 
+    @property
+    def sentence(self) -> str:
+        """What is said beside every score, for a person."""
+        return f"A/A: {self.flipped} of {self.repeated} passed answers failed when asked again"
+
 
 class Lost(msgspec.Struct, frozen=True, kw_only=True):
     """The tasks that the champion's answer passed and the challenger's did not. They are listed, never a veto."""

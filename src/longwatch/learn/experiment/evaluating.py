@@ -1,13 +1,13 @@
 """Evaluating on dev: greedy, side by side with the champion, and no further than it can still matter (L13)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
-from longwatch.learn.acceptance import Pair
+from longwatch.learn.acceptance import FlipRate, Pair
 from longwatch.learn.comparing import pairs_of
-from longwatch.learn.examining import Exam, Examinee, examine
+from longwatch.learn.examining import Exam, Examinee, examine, flip_rate, parts
 from longwatch.learn.experiment.course import Course
 from longwatch.learn.experiment.nominating import hopeless
 from longwatch.learn.steps import BASE
@@ -31,6 +31,8 @@ class Marks(msgspec.Struct, frozen=True, kw_only=True):
     """The champion and base on all dev tasks, part by part. Everybody else is asked the same parts (L15)."""
 
     parts: tuple[Part, ...] = ()
+    flips: FlipRate | None = None
+    """Of the champion (L15)."""
 
     @property
     def champion(self) -> int:
@@ -54,14 +56,16 @@ def mark(course: Course) -> Marks:
     Raises:
         StoppedError: a pause, a stop or the end of the hours came first.
     """
-    parts = list(_parts(course.dev, course.place.settings.student.batch))
-    champion = [_ask(course, course.step.champion, course.champion, tasks) for tasks in parts]
-    base = [_ask(course, BASE, None, tasks) for tasks in parts]
+    asked = parts(course.dev, course.place.settings.student.batch)
+    champion = [_ask(course, course.step.champion, course.champion, tasks) for tasks in asked]
+    base = [_ask(course, BASE, None, tasks) for tasks in asked]
+    who = _examinee(course, course.step.champion, course.champion)
     return Marks(
+        flips=flip_rate(course.work, course.place, who, course.dev, "champion on dev"),
         parts=tuple(
             Part(tasks=tasks, champion=mine, base=bases)
-            for tasks, mine, bases in zip(parts, champion, base, strict=True)
-        )
+            for tasks, mine, bases in zip(asked, champion, base, strict=True)
+        ),
     )
 
 
@@ -81,13 +85,10 @@ def evaluate(course: Course, marks: Marks, name: str, adapter: Path, beat: int) 
 
 
 def _ask(course: Course, name: str, adapter: Path | None, tasks: Sequence[Task]) -> Exam:
-    batch = course.place.settings.student.batch
-    who = Examinee(name=name, adapter=adapter, sampling=course.sampling(), batch=batch)
+    who = _examinee(course, name, adapter)
     return examine(course.work, course.place, who, tasks, f"{name[:12]} on dev")
 
 
-def _parts(tasks: Sequence[Task], batch: int) -> Iterator[tuple[Task, ...]]:
-    """Part the tasks evenly, so that none is larger than what is generated at once."""
-    count = -(-len(tasks) // batch)
-    for number in range(count):
-        yield tuple(tasks[number * len(tasks) // count : (number + 1) * len(tasks) // count])
+def _examinee(course: Course, name: str, adapter: Path | None) -> Examinee:
+    batch = course.place.settings.student.batch
+    return Examinee(name=name, adapter=adapter, sampling=course.sampling(), batch=batch)

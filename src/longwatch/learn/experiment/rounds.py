@@ -108,6 +108,7 @@ def _trained(course: Course, marks: Marks, standing: Standing, ended: Ended) -> 
         dev_before=marks.champion,
         dev_base=marks.base,
         dev_total=marks.total,
+        flips=marks.flips,
         active_s=active.total_s,
         active_by_phase=active.by_phase,
         challenger=None if found.tried is None else _challenger(course, marks, found.tried),

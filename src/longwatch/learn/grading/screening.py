@@ -1,6 +1,6 @@
 """Which tasks can be trusted to judge an answer (L2), and which runtimes to judge at all (L23)."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import StrEnum
 
 import msgspec
@@ -86,11 +86,22 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
         return self.tried > 0 and not self.broken
 
 
-def proved(language: Language, tasks: Iterable[Task] = (), *, bounds: Bounds = _STANDARD) -> Proof:
-    """Run reference solutions of a language first: the tasks' own, and always two built in, one right and one wrong."""
+def proved(
+    language: Language,
+    tasks: Iterable[Task] = (),
+    *,
+    bounds: Bounds = _STANDARD,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Proof:
+    """Run reference solutions of a language first: the tasks' own, and always two built in, one right and one wrong.
+
+    What was stopped proves nothing.
+    """
     known = [task for task in tasks if task.language is language and task.reference]
     right = [_built_in(language, tests) for tests in _own_tests(language)]
-    graded = grade_all([(task.reference, task) for task in (*right, *known)], bounds=bounds)
+    graded = grade_all(
+        [(task.reference, task) for task in (*right, *known)], bounds=bounds, should_stop=should_stop
+    )
     broken = [one for one in graded if one.verdict is not Verdict.PASS]
     wrong = (grade(stub(task), task, bounds=bounds) for task in right)
     broken += [one for one in wrong if one.verdict is not Verdict.FAIL]
