@@ -29,6 +29,7 @@ PASSED = (
     "LOGNAME",
     "XDG_CONFIG_HOME",
     "XDG_CACHE_HOME",
+    "OMP_NUM_THREADS",
 )
 """What our own step programs see of the environment, besides what the settings name."""
 GIT_NEEDS = ("SSH_AUTH_SOCK", "GNUPGHOME", "GPG_AGENT_INFO", "GIT_SSH_COMMAND", "GIT_CONFIG_GLOBAL")

@@ -1,5 +1,6 @@
 """Prepares a window of the curriculum: generated or read, validated in the sandbox, decontaminated, split, bound."""
 
+import os
 import secrets
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,8 +20,6 @@ from longwatch.learn.sources.source import Source
 from longwatch.learn.stages import StoppedError, staged
 from longwatch.learn.steps import LearnStep, Prepare, Prepared, Window
 from longwatch.learn.tasks import Split, Task
-
-_SCREENERS = 2
 
 
 def perform(work: Work[LearnStep], step: Prepare, place: Place) -> Outcome:
@@ -92,8 +91,9 @@ def _audits(place: Place) -> tuple[Task, ...]:
 
 
 def _screened(work: Work[LearnStep], tasks: Sequence[Task]) -> Iterator[Screened]:
-    """Validate tasks on two cores: references pass several times, stubs and empty answers fail (L2)."""
-    with ThreadPoolExecutor(_SCREENERS) as pool:
+    """Validate tasks on all cores: references pass several times, stubs and empty answers fail (L2)."""
+    # Twice as many as there are cores, because each waits for the kernel half of its time.
+    with ThreadPoolExecutor(2 * len(os.sched_getaffinity(0))) as pool:
         for found in pool.map(screen, tasks):
             if work.should_stop():
                 raise StoppedError

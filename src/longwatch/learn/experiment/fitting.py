@@ -40,7 +40,7 @@ def _train(course: Course, taught: Sequence[Example], number: int) -> Result:
     label = f"round {number}"
     with work.span("load", label), work.interruptible(StoppedError):
         # torch is loaded here and nowhere above.
-        from longwatch.learn.student.load import load  # noqa: PLC0415 - see above
+        from longwatch.learn.student.load import cores, load  # noqa: PLC0415 - see above
         from longwatch.learn.training.loop import train  # noqa: PLC0415 - see above
         from longwatch.learn.training.plan import Job  # noqa: PLC0415 - see above
 
@@ -51,6 +51,7 @@ def _train(course: Course, taught: Sequence[Example], number: int) -> Result:
         folder=adapter_of(course, number).parent,
         base=base_digest(settings.student),
         start=course.champion,
+        threads=cores(),
     )
     with work.span("train", label):
         return train(

@@ -150,6 +150,6 @@ def _quarantine(folder: Path, name: str) -> None:
 def _refuse_foreign(path: Path, place: Place, run: Digest) -> None:
     if place.run != run:
         raise IntegrityError(
-            f"{path} belongs to another training: the base, rows, recipe, start adapter or environment changed;"
-            " train in a new folder"
+            f"{path} belongs to another training: the base, rows, recipe, start adapter or environment (the number of"
+            f" threads, too) changed; bring it back, or remove {path.parent} and train anew"
         )

@@ -187,7 +187,7 @@ def prove(training: Training, place: Place) -> None:
     if not math.isclose(now, place.probe, rel_tol=tolerance, abs_tol=0.0):
         raise IntegrityError(
             f"checkpoint {place.name} was saved with a probe loss of {place.probe!r}, and has {now!r} here: the base"
-            " model, the processor or a library differs; train in a new folder"
+            f" model, the processor or a library differs; bring it back, or remove {training.plan.folder} and train anew"
         )
 
 
