@@ -83,8 +83,8 @@ class LearnLine:
         return after(self._settings, counted, step, outcome, now)
 
     def reopen(self, state: LearnState) -> LearnState:
-        """It keeps no view of the world."""
-        return state
+        """A watch in which nothing was done yet begins as its file says now; another keeps no view of the world."""
+        return state if state.serial else self.begin()
 
     def resume(self, state: LearnState) -> LearnState:
         """It never waits by itself."""
