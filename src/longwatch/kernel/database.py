@@ -148,7 +148,7 @@ def translate(path: Path, error: sqlite3.Error) -> LongwatchError:
             return LongwatchError(
                 f"{path} cannot be opened ({error}): a read-only disk, or another user's file?"
             )
-        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED | sqlite3.SQLITE_PROTOCOL:
             return LongwatchError(
                 f"{path} has been locked by another program for 30 s: `longwatch status` names it."
             )
