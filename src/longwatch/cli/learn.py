@@ -1,4 +1,4 @@
-"""What only a learn watch has: `init learn`, `fetch` and `set-hours`."""
+"""What only a learn watch has: `init learn`, `fetch`, `set-hours` and `prune`."""
 
 import sys
 from pathlib import Path
@@ -56,3 +56,18 @@ def set_hours(
 
     with exits():
         out(change(watch_at(watch_dir), hours))
+
+
+def prune(
+    watch_dir: WatchDir = HERE,
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list what would go.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Remove what old experiments left and nothing needs. A running watch does it by itself before each experiment."""
+    from longwatch.observe import pruning  # noqa: PLC0415 - help needs none of it
+
+    with exits():
+        watch = watch_at(watch_dir)
+        seen = pruning.look(watch) if dry_run else pruning.prune(watch)
+        show(seen, as_json=as_json, text=lambda: pruning.text(seen))

@@ -41,6 +41,7 @@ app.command()(inspect.doctor)
 app.command()(supervise.service)
 app.command()(learn.fetch)
 app.command("set-hours")(learn.set_hours)
+app.command()(learn.prune)
 
 
 def _version(asked: bool) -> None:  # noqa: FBT001 - typer's signature for callbacks

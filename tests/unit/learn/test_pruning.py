@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from learning import Walk, adopted, anchored, confirmed, prepared, pruned, trained
+from learning import Walk, confirmed, leave, live, prepared, pruned, sizes, trained
 
 from longwatch.kernel import files
 from longwatch.kernel.errors import LongwatchError
@@ -11,7 +11,7 @@ from longwatch.learn import pruning
 from longwatch.learn.place import Place
 from longwatch.learn.pruning import Listing, keep, plan
 from longwatch.learn.settings import LearnSettings
-from longwatch.learn.steps import Adopt, Anchor, Confirm, Keep, Prepare, Prune, Train
+from longwatch.learn.steps import Keep
 
 KEPT = Keep(experiments=(5, 6, 7), windows=(1, 8, 9, 10), replay="a" * 64)
 
@@ -21,62 +21,8 @@ def place(tmp_path):
     return Place(Watch(tmp_path), LearnSettings(kind="learn"))
 
 
-def leave(place: Place, step) -> None:
-    """What a step leaves on the disk: some megabytes in a real watch, some bytes here."""
-    fill(place.watch.step(step.id), "step.json", "log.txt")
-    match step:
-        case Prepare():
-            fill(place.windows / str(step.window), "train.jsonl", "manifest.json")
-        case Train():
-            fill(place.experiment(step.number), "lock", "round-1/training/adapter/weights")
-            fill(place.within(step.number).grades, "train-and-dev.json")
-            fill(place.experiment(step.number) / "nominated" / f"{step.number:064x}", "weights")
-        case Confirm():
-            fill(place.experiment(step.number) / "pairs", f"{step.window.number}.json")
-        case Anchor():
-            fill(place.grades, f"sealed-{step.candidate}.json")
-        case Adopt():
-            fill(place.adapters / step.challenger.adapter, "adapter_model.safetensors", "lineage.json")
-            fill(place.replay, f"{step.number:064x}.jsonl")
-
-
-def fill(folder, *names):
-    for name in names:
-        files.make_folder((folder / name).parent)
-        (folder / name).write_bytes(b"x" * 100)
-
-
-def sizes(place: Place) -> int:
-    return sum(path.stat().st_size for path in place.watch.hidden.rglob("*") if path.is_file())
-
-
 def numbers(folder):
     return sorted(int(path.name) for path in folder.iterdir())
-
-
-def live(walk: Walk, place: Place, experiments: int, *, accepts=frozenset()) -> list[int]:
-    """Live on for so many experiments; return how full the disk was at the end of each."""
-    full = []
-    last = walk.state.experiment.number + experiments
-    while walk.state.experiment.number < last:
-        step, before = walk.step, len(walk.state.history)
-        leave(place, step)
-        match step:
-            case Prepare():
-                walk.do(prepared)
-            case Prune():
-                walk.do(lambda one: pruning.prune(place, one.keep))
-            case Train():
-                walk.do(trained, nominates=step.number in accepts)
-            case Confirm():
-                walk.do(confirmed, kind="gain")
-            case Anchor():
-                walk.do(anchored)
-            case Adopt():
-                walk.do(lambda one: msgspec.structs.replace(adopted(one), replay=f"{one.number:064x}"))
-        if len(walk.state.history) > before:
-            full.append(sizes(place))
-    return full
 
 
 @pytest.mark.guarantee("L27")
