@@ -20,7 +20,7 @@ WRITERS = {
     "kernel/cgroup.py": "sets limits in the kernel's own file system",
     "kernel/spawn.py": "sets a child's oom_score_adj in /proc",
     "learn/student/fetch.py": "unpacks a large wheel in a stream, into a staging folder that is renamed when it is whole",
-    "migrate/workers/replay_program.py": "is the worker itself, and has nothing of ours to import",
+    "migrate/attempt/workers/replay_program.py": "is the worker itself, and has nothing of ours to import",
 }
 WRITING_METHODS = {"write_text", "write_bytes"}
 WRITING_FLAGS = {"O_WRONLY", "O_RDWR", "O_CREAT", "O_APPEND", "O_TRUNC"}
