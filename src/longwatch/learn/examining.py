@@ -85,7 +85,9 @@ def examine(work: Work[LearnStep], place: Place, who: Examinee, tasks: Sequence[
         StoppedError: a pause or stop came first; finished batches are kept.
         IntegrityError: the adapter's folder holds another adapter.
     """
-    binding = bind(place.settings.student, batch=who.batch, sampling=who.sampling)
+    # The first time in a program it loads torch, and for a new model it reads all of its files.
+    with work.interruptible(StoppedError):
+        binding = bind(place.settings.student, batch=who.batch, sampling=who.sampling)
     parted = parts(tasks, who.batch)
     exams = [
         _part(work, place, who, binding, part, f"{label} ({number} of {len(parted)})")

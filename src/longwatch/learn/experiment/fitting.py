@@ -44,12 +44,12 @@ def _train(course: Course, taught: Sequence[Example], number: int) -> Result:
         from longwatch.learn.training.loop import train  # noqa: PLC0415 - see above
         from longwatch.learn.training.plan import Job  # noqa: PLC0415 - see above
 
-        student = load(settings.student)
+        base, student = base_digest(settings.student), load(settings.student)
     job = Job(
         rows=examples.rows(taught),
         recipe=settings.training,
         folder=adapter_of(course, number).parent,
-        base=base_digest(settings.student),
+        base=base,
         start=course.champion,
         threads=cores(),
     )
