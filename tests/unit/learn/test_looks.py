@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from hypothesis import given
+from hypothesis import settings as trying
 from hypothesis import strategies as st
 from learning import (
     BLOCKS,
@@ -81,6 +82,7 @@ def without_looks(state):
 
 
 @pytest.mark.guarantee("L25")
+@trying(deadline=None, max_examples=50)  # a loaded machine is no failure
 @given(life=LIFE, looks=st.tuples(LOOKS, LOOKS))
 def test_two_watches_that_differ_only_in_what_their_audits_say_do_the_same_for_ever(life, looks):
     one, other = (Walk(settings(audit=AuditSettings(humaneval="file"))) for _ in looks)
