@@ -30,8 +30,6 @@ _STEPS = 140
 _ROWS = 32
 _RATE = 5e-3
 _CONFUSED = {"plus": "minus", "minus": "plus", "times": "times"}
-_WRONG = 0.65
-"""How many of the lessons confuse the first operation: more than half, so that its best guess is wrong."""
 
 
 def tiny_tasks(count: int, *, seed: int, split: Split) -> tuple[Task, ...]:
@@ -41,10 +39,12 @@ def tiny_tasks(count: int, *, seed: int, split: Split) -> tuple[Task, ...]:
     return tuple(_task(number, template, split) for number, template in enumerate(chosen))
 
 
-def make_tiny(folder: Path, *, seed: int = 1) -> Path:
-    """Train a tiny student, the same for the same seed and versions, and save it as a Hugging Face folder.
+def make_tiny(folder: Path, *, seed: int = 1, confused: float = 0.65) -> Path:
+    """Train a tiny student, the same for the same arguments and versions, and save it as a Hugging Face folder.
 
-    Takes a few seconds on one core: a fixed number of steps, one thread.
+    `confused` is the share of its lessons in which the first operation is the wrong one: the more, the longer it takes to
+    teach it the right one. From more than half on its best guess is wrong. Takes a few seconds on one core: a fixed number
+    of steps, one thread.
     """
     import torch  # noqa: PLC0415 - only child programs load torch
 
@@ -52,7 +52,7 @@ def make_tiny(folder: Path, *, seed: int = 1) -> Path:
     tokenizer = _tokenizer()
     with _reproducible(seed):
         model = _model(tokenizer)
-        _teach(model, list(_lessons(tokenizer, seed)))
+        _teach(model, list(_lessons(tokenizer, seed, confused)))
     model.to(torch.float32).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
@@ -163,7 +163,7 @@ def _model(tokenizer: Any) -> Any:
     )
 
 
-def _lessons(tokenizer: Any, seed: int) -> Iterator[Lesson]:
+def _lessons(tokenizer: Any, seed: int, confused: float) -> Iterator[Lesson]:
     """Prompts and answers of the train split; many answers confuse the first operation."""
     from longwatch.learn.student.chat import answer_ids, prompt_ids  # noqa: PLC0415 - beside its only use
 
@@ -175,7 +175,7 @@ def _lessons(tokenizer: Any, seed: int) -> Iterator[Lesson]:
     ]
     for _ in range(_STEPS * _ROWS):
         right = 2 * draw.randrange(len(lessons) // 2)
-        yield lessons[right + (draw.random() < _WRONG)]
+        yield lessons[right + (draw.random() < confused)]
 
 
 def _confused(template: Template) -> Template:
