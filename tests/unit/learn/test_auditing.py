@@ -13,6 +13,7 @@ from exams import ByHeart, adapter_in, benchmark, place_in, step_of, work_in
 from longwatch.kernel import files
 from longwatch.kernel.errors import IntegrityError, NotReadyError
 from longwatch.kernel.line import Stopped, Succeeded
+from longwatch.kernel.watch import Watch
 from longwatch.learn import adapters, examining
 from longwatch.learn.acceptance import FlipRate
 from longwatch.learn.auditing import perform, running
@@ -20,6 +21,9 @@ from longwatch.learn.auditing.records import Record, record_of, score_of
 from longwatch.learn.auditing.running import audit
 from longwatch.learn.looks import Audited, LanguageAudit
 from longwatch.learn.settings import Audit as AuditSettings
+from longwatch.learn.settings import LearnSettings, Student
+from longwatch.learn.student.load import load
+from longwatch.learn.student.tiny import make_tiny
 from longwatch.learn.tasks import Grade, Verdict
 
 COUNT = 10
@@ -402,3 +406,29 @@ def test_the_whole_pinned_benchmark_is_audited_in_one_step(place, champion, monk
     work.should_stop = lambda: True
     other = adapter_in(place, 3.0)
     assert isinstance(perform(work, step_of(other), place), Stopped)
+
+
+@pytest.mark.guarantee("L15", "L22", "L24")
+def test_a_real_student_is_audited_with_an_adapter_and_its_record_is_reused(tmp_path, monkeypatch):
+    from peft import LoraConfig, get_peft_model  # noqa: PLC0415 - takes seconds
+
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    folder = make_tiny(tmp_path / "tiny", seed=2)
+    settings = LearnSettings(kind="learn", student=Student(model=str(folder), device="cpu", batch=4))
+    place = exams.Place(Watch(tmp_path / "watch"), settings)
+    base = load(settings.student).model
+    tuned = get_peft_model(base, LoraConfig(r=4, target_modules="all-linear", init_lora_weights=False))
+    tuned.save_pretrained(place.adapters / "new")
+    champion = adapters.digest_of(place.adapters / "new")
+    (place.adapters / "new").rename(place.adapters / champion)
+    asked = benchmark(9)
+    found = look(place, asked, champion)
+    assert (found.void, found.total, found.reused) == ("", 9, False)
+    assert found.flips.repeated == found.base_passed
+    assert found.answer_s > 0
+    said = [record_in(place, name)[1].exam for name in ("base", champion)]
+    assert said[0].binding == said[1].binding
+    assert [one.answer.text for one in said[0].graded] != [one.answer.text for one in said[1].graded]
+    examining.forget_student()
+    monkeypatch.setattr("longwatch.learn.student.load.load", None)  # nothing is loaded any more
+    assert look(place, asked, champion) == msgspec.structs.replace(found, reused=True)
