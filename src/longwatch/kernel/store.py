@@ -217,10 +217,13 @@ class Store:
         with self._translated():
             return self._sql.execute("SELECT 1 FROM steps WHERE id = ?", (step_id,)).fetchone() is not None
 
-    def active_s(self) -> float:
-        """Return the active seconds of all steps (specification K35)."""
+    def active_s(self, prefix: str = "") -> float:
+        """Return the active seconds of all steps, or of those whose ids begin so (specification K35)."""
         with self._translated():
-            return float(self._sql.execute("SELECT total(active_s) FROM steps").fetchone()[0])
+            row = self._sql.execute(
+                "SELECT total(active_s) FROM steps WHERE substr(id, 1, ?) = ?", (len(prefix), prefix)
+            ).fetchone()
+            return float(row[0])
 
     def spans(self) -> tuple[Span, ...]:
         """Return all measured spans."""

@@ -17,6 +17,7 @@ from longwatch.learn.acceptance import Lord
 from longwatch.learn.outcomes import after
 from longwatch.learn.pruning import keep
 from longwatch.learn.settings import LearnSettings
+from longwatch.learn.standing import rows, standing
 from longwatch.learn.state import Experiment, LearnState, Stage
 from longwatch.learn.steps import (
     BASE,
@@ -105,25 +106,8 @@ class LearnLine:
         )
 
     def summary(self, state: LearnState) -> tuple[tuple[str, str], ...]:
-        """Return rows for a person's status."""
-        experiment = state.experiment
-        rows = [
-            ("experiment", f"{experiment.number}, {experiment.stage}"),
-            ("champion", state.champion[:12]),
-            ("evidence", state.schedule.sentence),
-        ]
-        if state.rounds:
-            last = state.rounds[-1]
-            rows.append(("dev", f"{last.dev_passed} of {last.dev_total}, {state.dev_before} before"))
-        if state.flips:
-            rows.append(("beside every score", state.flips.sentence))
-        if experiment.confirmation is not None:
-            rows.append(("confirmation", experiment.confirmation.sentence))
-        rows += [(f"experiment {one.number}", one.sentences[0]) for one in state.history[-3:]]
-        if state.audits:
-            name = f"{state.audits[-1].benchmark}, look {state.looks}"
-            rows += [(name, f"{one.sentence} (reporting only)") for one in state.audits[-1].languages]
-        return tuple(rows)
+        """Return rows for a person's status, as far as the state alone knows."""
+        return rows(standing(self._settings, state))
 
     def _step(self, state: LearnState, experiment: Experiment) -> LearnStep:
         number = experiment.number

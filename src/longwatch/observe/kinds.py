@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     from longwatch.kernel.verification import World
 
 
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """The application's part of a status."""
+
+    rows: tuple[tuple[str, str], ...]
+    details: msgspec.Struct | None = None
+    """The same as values, where the application has more to say than rows."""
+
+
 class Application(Protocol):
     """What the command line needs of an application, besides its line of work."""
 
@@ -37,8 +45,8 @@ class Application(Protocol):
     def ready(self) -> None:
         """Prove that work can begin, or raise what keeps it from beginning; before anything is spent."""
 
-    def summary(self, state: bytes) -> tuple[tuple[str, str], ...]:
-        """Return rows for a person's status from the stored state."""
+    def shown(self, state: bytes, store: Store) -> "Shown":
+        """Return what a status shows of the application: rows for a person, and values for programs."""
 
     @property
     def sandbox(self) -> str:
@@ -75,8 +83,8 @@ class _Migrate:
 
         preflight.prove(self._watch, self.settings)
 
-    def summary(self, state: bytes) -> tuple[tuple[str, str], ...]:
-        return self.line.summary(msgspec.json.decode(state, type=self.line.state_type))
+    def shown(self, state: bytes, store: Store) -> Shown:  # noqa: ARG002 - the protocol's signature
+        return Shown(rows=self.line.summary(msgspec.json.decode(state, type=self.line.state_type)))
 
     @property
     def sandbox(self) -> str:
@@ -122,8 +130,12 @@ class _Learn:
 
         preflight.prove(self._watch, self.settings)
 
-    def summary(self, state: bytes) -> tuple[tuple[str, str], ...]:
-        return self.line.summary(msgspec.json.decode(state, type=self.line.state_type))
+    def shown(self, state: bytes, store: Store) -> Shown:
+        from longwatch.learn import standing  # noqa: PLC0415 - a watch loads one application only
+
+        known = msgspec.json.decode(state, type=self.line.state_type)
+        found = standing.look(self._watch, self.settings, known, store)
+        return Shown(rows=standing.rows(found), details=found)
 
     @property
     def sandbox(self) -> str:

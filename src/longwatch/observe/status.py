@@ -56,6 +56,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple[StepStatus, ...]
     summary: tuple[tuple[str, str], ...]
     exit_code: int | None
+    details: msgspec.Struct | None = None
+    """What only this kind of watch has, as values; `null` where the rows of `summary` are all."""
     config_problem: str = ""
     zone: str = "UTC"
     """In which text for people shows times."""
@@ -66,6 +68,7 @@ class _Shown(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: str = ""
     summary: tuple[tuple[str, str], ...] = ()
+    details: msgspec.Struct | None = None
     zone: str = "UTC"
     problem: str = ""
 
@@ -82,7 +85,7 @@ def read(watch: Watch) -> Status:
 def _read(watch: Watch, store: Store) -> Status:
     snapshot = store.snapshot()
     life, moment = snapshot.lifecycle, now()
-    shown = _application(watch, snapshot.line)
+    shown = _application(watch, snapshot.line, store)
     pending = store.requests(after=life.obeyed)
     code = EXIT_CODES.get(life.phase)
     return Status(
@@ -100,6 +103,7 @@ def _read(watch: Watch, store: Store) -> Status:
         supervisor=supervising(watch),
         steps=tuple(_step(step) for step in store.open_steps()),
         summary=shown.summary,
+        details=shown.details,
         exit_code=None if code is None else int(code),
         config_problem=shown.problem,
         zone=shown.zone,
@@ -115,13 +119,14 @@ def recent(watch: Watch, count: int) -> tuple[Event, ...]:
         store.close()
 
 
-def _application(watch: Watch, state: bytes) -> _Shown:
+def _application(watch: Watch, state: bytes, store: Store) -> _Shown:
     try:
         application = kinds.load(watch)
     except ConfigError as error:
         return _Shown(problem=str(error))
     settings = application.settings
-    return _Shown(kind=settings.kind, summary=application.summary(state), zone=settings.observe.zone)
+    found = application.shown(state, store)
+    return _Shown(kind=settings.kind, summary=found.rows, details=found.details, zone=settings.observe.zone)
 
 
 def _retry_s(life: Lifecycle, moment: Instant) -> float | None:
