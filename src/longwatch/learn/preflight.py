@@ -3,12 +3,14 @@
 import shutil
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 
-from longwatch.kernel.errors import ConfigError
+from longwatch.kernel.errors import ConfigError, IntegrityError, NotReadyError
 from longwatch.kernel.finding import Finding, Standing, fine, wrong
 from longwatch.kernel.signing import SigningKey
 from longwatch.kernel.watch import Watch
 from longwatch.learn.settings import LearnSettings, Student
+from longwatch.learn.sources import humaneval
 from longwatch.learn.student.cache import cache_folder
 from longwatch.learn.student.fetch import SMOLLM2
 from longwatch.learn.tasks import Language
@@ -26,14 +28,14 @@ def prove(watch: Watch, settings: LearnSettings) -> None:
         NotReadyError: the student was not fetched, or the sandbox does not hold here.
     """
     SigningKey.load(watch.keys)
-    problems = [finding for finding in findings(settings) if finding.standing is Standing.WRONG]
+    problems = [finding for finding in findings(settings, watch.root) if finding.standing is Standing.WRONG]
     if problems:
         raise ConfigError("; ".join(f"{one.name}: {one.text} ({one.mend})" for one in problems))
     proof.prove(SANDBOXES["bubblewrap"](), watch.hidden / "sandbox-proof.json")
 
 
-def findings(settings: LearnSettings) -> Iterator[Finding]:
-    """Yield one finding for each thing that is needed. Changes nothing and loads no model."""
+def findings(settings: LearnSettings, root: Path) -> Iterator[Finding]:
+    """Yield one finding for each thing that is needed by the watch in `root`. Changes nothing and loads no model."""
     missing = [name for name in _PACKAGES if find_spec(name) is None]
     if missing:
         yield wrong("packages", f"{', '.join(missing)} missing", "pip install 'longwatch[learn]'")
@@ -42,6 +44,8 @@ def findings(settings: LearnSettings) -> Iterator[Finding]:
     for language in settings.curriculum.languages:
         yield _runtime(language)
     yield _student(settings)
+    if settings.audit.humaneval:
+        yield _benchmark(root / settings.audit.humaneval)
 
 
 def _runtime(language: Language) -> Finding:
@@ -58,3 +62,11 @@ def _student(settings: LearnSettings) -> Finding:
     if (cache_folder() / f"{SMOLLM2.member_sha256}.gguf").is_file():
         return fine("student", f"{embedded}, fetched")
     return wrong("student", f"{embedded} was not fetched yet", "longwatch fetch")
+
+
+def _benchmark(path: Path) -> Finding:
+    try:
+        count = len(humaneval.load(path))
+    except (NotReadyError, IntegrityError) as error:
+        return wrong("audit", str(error), "longwatch fetch humaneval, or take [audit] humaneval out")
+    return fine("audit", f"HumanEval, {count} tasks, as published")

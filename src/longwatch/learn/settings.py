@@ -50,7 +50,7 @@ class Curriculum(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     families: tuple[str, ...] = ()
     """Of the generated curriculum; empty: all."""
     public: str = ""
-    """The folder of downloaded public sets, for the sources `mbpp` and `mbxp`."""
+    """The folder of public sets, for the sources `mbpp` and `mbxp` (`longwatch fetch mbxp` says what to write here)."""
 
 
 class Teacher(StrEnum):
@@ -143,7 +143,7 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """`[audit]`: public benchmarks, for reporting only."""
 
     humaneval: str = ""
-    """Path of the pinned HumanEval file; empty: no audit."""
+    """Path of the pinned HumanEval file (`longwatch fetch humaneval` gets it and says what to write here); empty: no audit."""
     every: int = 1
     """Experiments between two audits."""
 

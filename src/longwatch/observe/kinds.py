@@ -153,7 +153,7 @@ class _Learn:
     def examine(self, state: bytes | None) -> Iterator[Finding]:  # noqa: ARG002 - the protocol's signature
         from longwatch.learn import preflight  # noqa: PLC0415 - only `doctor` needs it
 
-        return preflight.findings(self.settings)
+        return preflight.findings(self.settings, self._watch.root)
 
     def since_verified(self, state: bytes) -> tuple[Section, ...]:
         known = msgspec.json.decode(state, type=self.line.state_type)
