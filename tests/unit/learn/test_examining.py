@@ -1,5 +1,7 @@
 """Exams: kept by all that they depend on, cut into batches that no kill changes, and asked twice for the A/A flip rate."""
 
+from importlib.metadata import version
+
 import msgspec
 import pytest
 from exams import ByHeart, adapter_in, benchmark, place_in, work_in
@@ -13,6 +15,7 @@ from longwatch.learn.comparing import pairs_of
 from longwatch.learn.examining import Examinee, examine, flip_rate, parts
 from longwatch.learn.steps import BASE
 from longwatch.learn.student.answers import Sampling
+from longwatch.learn.student.binding import base_digest, bind
 from longwatch.learn.tasks import Grade, Verdict
 
 TASKS = benchmark(10).tasks
@@ -160,3 +163,23 @@ def test_our_own_trouble_is_no_flip(place, monkeypatch):
         lambda items, **_: iter([Grade(task=task.id, verdict=Verdict.INFRA) for _, task in items]),
     )
     assert flip_rate(work_in(place), place, who(), TASKS, "base") == FlipRate(0, 0)
+
+
+@pytest.mark.guarantee("L15", "L26", "L29")
+def test_a_base_model_is_known_by_all_its_files_wherever_it_lies(tmp_path):
+    one, other = (place_in(tmp_path / name).settings.student for name in ("one", "other"))
+    known = base_digest(one)
+    assert base_digest(other) == base_digest(one) == known
+    (tmp_path / "one/model/weights.bin").write_bytes(b"1")
+    changed = base_digest(one)
+    (tmp_path / "one/model/tokenizer.json").write_text("[]")
+    assert len({known, changed, base_digest(one)}) == 3
+
+
+@pytest.mark.guarantee("L15")
+def test_the_environment_is_said_with_versions_device_and_threads(tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    student = place_in(tmp_path).settings.student
+    said = bind(student, batch=4, sampling=Sampling()).environment
+    assert all(f"{name} {version(name)}" in said for name in ("torch", "transformers", "peft"))
+    assert said.endswith(", 3 threads")
