@@ -61,6 +61,8 @@ class CheckFacts(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forb
     ended_at: str
     log: Sha256 | None = None
     skipped_count: int = 0
+    evidence: tuple[Descriptor, ...] = ()
+    """Files that the check left, by digest; one with a `uri` is kept in the watch, at that path."""
 
 
 class TestResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):

@@ -152,6 +152,8 @@ def _own(statement: Statement, world: World, *, commit: str | None) -> None:
     commit = _commit(statement.subject) or commit
     for subject in statement.subject:
         _subject(subject, commit, world.subjects)
+    if isinstance(statement, TestStatement):
+        _evidence(statement.predicate.facts.evidence, world.subjects)
 
 
 def _commit(subjects: tuple[Descriptor, ...]) -> str | None:
@@ -166,6 +168,18 @@ def _subject(subject: Descriptor, commit: str | None, reader: SubjectReader) -> 
         )
     if signed.sha256:
         _compare(f"artifact {subject.name!r}", signed.sha256, reader.blob_sha256(commit, subject.name))
+
+
+def _evidence(left: tuple[Descriptor, ...], reader: SubjectReader) -> None:
+    """Look again at what a check left and the watch has kept."""
+    for one in left:
+        if not one.uri:
+            continue
+        if reader.blob_sha256(None, one.uri) is None:
+            raise _WrongError(
+                Answer.EVIDENCE_MISSING, f"{one.name!r}, which the check left, is not at {one.uri}"
+            )
+        _compare(f"what the check left as {one.name!r}", one.digest.sha256, reader.blob_sha256(None, one.uri))
 
 
 def _compare(what: str, signed: str | None, actual: str | None) -> None:

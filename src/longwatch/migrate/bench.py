@@ -74,7 +74,8 @@ def bench_of(place: Place, programs: Sequence[str]) -> Bench:
     settings = place.settings.sandbox
     own = ((place.repository / name) if (place.repository / name).is_file() else name for name in programs)
     tools = find(tuple(str(name) for name in own), os.environ.get("PATH", ""))
-    extra = tuple(Path(folder).expanduser() for folder in settings.expose)
+    source = () if place.source_root is None else (place.source_root.resolve(),)
+    extra = (*(Path(folder).expanduser() for folder in settings.expose), *source)
     shared = tuple(place.repository / name for name in settings.share if (place.repository / name).exists())
     return Bench(
         sandbox=SANDBOXES[settings.kind](),

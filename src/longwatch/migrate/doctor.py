@@ -11,7 +11,8 @@ from longwatch.kernel import files
 from longwatch.kernel.errors import ConfigError
 from longwatch.kernel.finding import Finding, fine, note, wrong
 from longwatch.kernel.watch import Watch
-from longwatch.migrate import preflight
+from longwatch.migrate import pointed, preflight
+from longwatch.migrate.attempt.greeting import greet
 from longwatch.migrate.place import Place
 from longwatch.migrate.queue import survey
 from longwatch.migrate.repository.git import Git
@@ -89,9 +90,14 @@ def _dirty(git: Git) -> Iterator[Finding]:
 
 def _queue(place: Place, state: MigrateState | None) -> Iterator[Finding]:
     try:
-        cards = survey.read(place)
+        queue = survey.read(place, before=state.task if state else "")
     except ConfigError as error:
-        yield wrong("queue", str(error), f"edit the cards in {place.cards}")
+        where = place.profile.queue.pointer or place.cards
+        yield wrong("queue", str(error), f"mend what is named here; the queue is {where}")
+        return
+    cards = queue.cards
+    if place.profile.queue.pointer:
+        yield from pointed.examine(place, queue, state)
         return
     if not cards:
         yield note(
@@ -139,6 +145,8 @@ def _worker(place: Place) -> Iterator[Finding]:
         )
         return
     yield fine("worker", f"{worker.adapter}: {found}")
+    if worker.adapter == "acp":
+        yield _greeting(place)
     for name in worker.environment:
         if not os.environ.get(name):
             yield note(
@@ -146,6 +154,14 @@ def _worker(place: Place) -> Iterator[Finding]:
                 f"{name} is not set here",
                 "set it where the supervisor runs, if the worker needs it",
             )
+
+
+def _greeting(place: Place) -> Finding:
+    try:
+        return fine("worker", f"it starts, and calls itself {greet(place)}")
+    except ConfigError as error:
+        mend = "correct worker.argv, or show the agent what it needs: worker.environment, sandbox.expose"
+        return wrong("worker", f"it does not answer: {error}", mend)
 
 
 def _find(program: str, folder: Path) -> str | None:

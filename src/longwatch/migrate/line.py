@@ -23,6 +23,7 @@ from longwatch.migrate.steps import (
     CardRef,
     Commit,
     Done,
+    Handoff,
     MigrateStep,
     Push,
     Survey,
@@ -105,7 +106,8 @@ class MigrateLine:
         cards = state.survey.cards if state.survey else ()
         standing = [state.jobs.get(card.id, Job()).status for card in cards]
         counts = ", ".join(f"{standing.count(s)} {s}" for s in Status if s in standing)
-        rows = [("jobs", f"{len(cards)}: {counts}" if cards else "not surveyed yet")]
+        rows = [("task", state.task)] if state.task else []
+        rows += [("jobs", f"{len(cards)}: {counts}" if cards else "not surveyed yet")]
         rows += [
             (f"blocked: {name}", job.failure)
             for name, job in state.jobs.items()
@@ -122,7 +124,7 @@ class MigrateLine:
     def _look(self, state: MigrateState, now: Instant) -> Decision[MigrateStep]:
         survey = state.survey
         if survey is None or not _fresh(state, now):
-            return Start((Survey(id=f"survey.{state.serial}", done=_done(state)),))
+            return Start((Survey(id=f"survey.{state.serial}", done=_done(state), task=state.task),))
         if survey.problem:
             return Finish(Verdict.BLOCKED, survey.problem)
         if state.head and state.head != survey.head:
@@ -160,11 +162,13 @@ class MigrateLine:
         if not due:
             delay_s = min(_due_s(state.jobs.get(card.id), now) for card in ready)
             return Wait(f"the next attempt at {ready[0].id} begins after its retry delay", delay_s)
+        card = next((card for card in due if card.id not in stale), due[0])
+        if card.finishes:
+            return Start((_handoff(state, survey, card),))
         spent = budget.spent(self._settings.budget, state)
         if spent:
             return Finish(Verdict.EXHAUSTED, spent)
-        untouched = [card for card in due if card.id not in stale]
-        return Start((self._attempt(state, survey, (untouched or due)[0], done),))
+        return Start((self._attempt(state, survey, card, done),))
 
     def _attempt(self, state: MigrateState, survey: Surveyed, card: CardRef, done: frozenset[str]) -> Attempt:
         job = state.jobs.get(card.id, Job())
@@ -193,9 +197,30 @@ class MigrateLine:
 
 def _done(state: MigrateState) -> tuple[Done, ...]:
     return tuple(
-        Done(job=name, card=job.card, receipt=job.receipt, commit=job.commit, paths=job.paths)
+        Done(
+            job=name,
+            card=job.card,
+            receipt=job.receipt,
+            commit=job.commit,
+            paths=job.paths,
+            units=job.units,
+            references=job.references,
+        )
         for name, job in state.jobs.items()
         if job.status is Status.DONE
+    )
+
+
+def _handoff(state: MigrateState, survey: Surveyed, card: CardRef) -> Handoff:
+    number = state.jobs.get(card.id, Job()).number + 1
+    return Handoff(
+        id=f"{card.id}.{number}.attempt.{state.serial}",
+        job=card.id,
+        task=card.finishes,
+        number=number,
+        baseline=survey.head,
+        card=card.digest,
+        done=tuple(one for one in _done(state) if one.job in card.after),
     )
 
 
@@ -243,6 +268,12 @@ def _moved(old: str, new: str, branch: str) -> str:
 def _end(
     survey: Surveyed, state: MigrateState, blocked: list[str], open_cards: list[CardRef]
 ) -> Decision[MigrateStep]:
+    if survey.planning:
+        return Finish(Verdict.BLOCKED, f"planning_required: {survey.planning}")
+    if survey.ended:
+        return Finish(
+            Verdict.COMPLETE, "The queue is at its end, and every unit of the inventory is verified."
+        )
     if not survey.cards:
         return Finish(Verdict.COMPLETE, "There is nothing to do: the folder of task cards holds no card yet.")
     known = {card.id for card in survey.cards}

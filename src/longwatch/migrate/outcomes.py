@@ -15,6 +15,7 @@ from longwatch.migrate.steps import (
     Commit,
     Committed,
     Evidence,
+    Handoff,
     Held,
     MigrateStep,
     Push,
@@ -45,6 +46,8 @@ def after(
             return _surveyed(state, outcome, now)
         case Attempt():
             return _attempted(settings, state, step, outcome, now)
+        case Handoff():
+            return _generated(settings, state, step, outcome, now)
         case Verify():
             return _verified(settings, state, step, outcome, now)
         case Commit():
@@ -57,7 +60,9 @@ def _surveyed(state: MigrateState, outcome: Outcome, now: Instant) -> tuple[Migr
     if not isinstance(outcome, Succeeded):
         return state, ()
     survey = msgspec.json.decode(outcome.evidence, type=Surveyed)
-    moved = msgspec.structs.replace(state, survey=survey, surveyed_at=now)
+    moved = msgspec.structs.replace(
+        state, survey=survey, surveyed_at=now, task=state.task if survey.problem else survey.task
+    )
     if state.head or survey.problem:
         return moved, ()
     note = Note("baseline.adopted", f"The baseline is {survey.head[:12]}.", {"commit": survey.head})
@@ -90,6 +95,24 @@ def _attempted(
             return _with(budget.charge(settings.budget, state, Usage()), step.job, job), (note,)
 
 
+def _generated(
+    settings: MigrateSettings, state: MigrateState, step: Handoff, outcome: Outcome, now: Instant
+) -> tuple[MigrateState, Said]:
+    job = msgspec.structs.replace(state.jobs.get(step.job, Job()), number=step.number, card=step.card)
+    if not isinstance(outcome, Succeeded):
+        return _with(msgspec.structs.replace(state, surveyed_at=None), step.job, job), ()
+    found = _evidence(outcome.evidence)
+    if not isinstance(found, Worked):
+        return _refused(settings, state, step.job, job, found, now)
+    ready = msgspec.structs.replace(job, status=Status.CANDIDATE, candidate=found.candidate)
+    note = Note(
+        "handoff.generated",
+        f"{step.task}: the generators changed {len(found.candidate.paths)} files.",
+        {"task": step.task},
+    )
+    return _with(state, step.job, ready), (note,)
+
+
 def _verified(
     settings: MigrateSettings, state: MigrateState, step: Verify, outcome: Outcome, now: Instant
 ) -> tuple[MigrateState, Said]:
@@ -105,7 +128,7 @@ def _verified(
         {"job": step.job, "receipt": found.receipt, "commit": step.candidate.commit},
     )
     if step.candidate.commit == step.candidate.baseline:
-        closed = _done(job, found.receipt, step.candidate.baseline)
+        closed = _done(_proved(job, found), found.receipt, step.candidate.baseline)
         unchanged = Note(
             "job.done",
             f"{step.job}: no change was needed. {step.candidate.reason}".strip(),
@@ -113,9 +136,8 @@ def _verified(
         )
         # What the last look said of its old receipt no longer holds.
         return _with(msgspec.structs.replace(state, surveyed_at=None), step.job, closed), (note, unchanged)
-    return _with(
-        state, step.job, msgspec.structs.replace(job, status=Status.VERIFIED, receipt=found.receipt)
-    ), (note,)
+    ready = msgspec.structs.replace(_proved(job, found), status=Status.VERIFIED, receipt=found.receipt)
+    return _with(state, step.job, ready), (note,)
 
 
 def _committed(
@@ -135,8 +157,7 @@ def _committed(
     if settings.publish.push:
         waiting = msgspec.structs.replace(job, status=Status.COMMITTED, commit=found.commit)
         return _with(moved, step.job, waiting), (note,)
-    done = Note("job.done", f"{step.job}: done.", {"job": step.job})
-    return _with(moved, step.job, _done(job, step.receipt, found.commit)), (note, done)
+    return _with(moved, step.job, _done(job, step.receipt, found.commit)), (note, *_over(step.job, job))
 
 
 def _pushed(state: MigrateState, step: Push, outcome: Outcome) -> tuple[MigrateState, Said]:
@@ -151,8 +172,25 @@ def _pushed(state: MigrateState, step: Push, outcome: Outcome) -> tuple[MigrateS
         f"{step.job}: the remote shows {found.commit[:12]}.",
         {"job": step.job, "commit": found.commit},
     )
-    done = Note("job.done", f"{step.job}: done.", {"job": step.job})
-    return _with(state, step.job, _done(job, job.receipt, found.commit)), (note, done)
+    return _with(state, step.job, _done(job, job.receipt, found.commit)), (note, *_over(step.job, job))
+
+
+def _over(name: str, job: Job) -> Said:
+    done = Note("job.done", f"{name}: done.", {"job": name})
+    if job.handed_to is None:
+        return (done,)
+    successor = job.handed_to or "the end of the queue"
+    handed = Note(
+        "task.handed_off", f"{name}: accepted; next is {successor}.", {"job": name, "next": job.handed_to}
+    )
+    return (done, handed)
+
+
+def _proved(job: Job, found: Verified) -> Job:
+    """Keep what the verification saw of the source system."""
+    declared = job.candidate.declared if job.candidate else None
+    units = declared.units if declared else ()
+    return msgspec.structs.replace(job, units=units, references=found.references, handed_to=found.handed_to)
 
 
 def _refused(  # noqa: PLR0917 - what it takes to judge one attempt

@@ -45,7 +45,7 @@ def problems(place: Place) -> Iterator[Problem]:
 def _cards(place: Place) -> tuple[Card, ...]:
     """A wrong queue is the survey's to report: it can change while the watch runs."""
     try:
-        return read_queue(place.cards).cards
+        return () if place.profile.queue.pointer else read_queue(place.cards).cards
     except LongwatchError:
         return ()
 
@@ -64,7 +64,7 @@ def _prompt_problems(place: Place) -> Iterator[Problem]:
     except (FileNotFoundError, PathError, UnicodeDecodeError) as error:
         yield Problem(f"worker.prompt = {place.settings.worker.prompt!r}", f"cannot be read: {error}")
         return
-    for problem in template_problems(template):
+    for problem in template_problems(template, cases=place.profile.has_cases):
         yield Problem(f"{place.prompt}: {problem.where}", problem.mend)
 
 
@@ -72,7 +72,7 @@ def _worker_problems(place: Place) -> Iterator[Problem]:
     worker = place.settings.worker
     if worker.adapter == "replay" and not (place.watch.root / worker.argv[0]).is_dir():
         yield Problem(f"worker.argv = {list(worker.argv)}", "must name the folder of recorded attempts")
-    if worker.adapter == "command" and not _found(place, worker.argv[0]):
+    if worker.adapter in {"acp", "command"} and not _found(place, worker.argv[0]):
         yield Problem(
             f"worker.argv[0] = {worker.argv[0]!r}",
             f"is neither on PATH nor a file below {place.watch.root}: give its whole path",

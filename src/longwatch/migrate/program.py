@@ -10,7 +10,7 @@ from longwatch.kernel.redact import Redactor
 from longwatch.kernel.watch import Watch
 from longwatch.migrate import settings
 from longwatch.migrate.place import Place
-from longwatch.migrate.steps import Attempt, Commit, MigrateStep, Push, Survey, Verify
+from longwatch.migrate.steps import Attempt, Commit, Handoff, MigrateStep, Push, Survey, Verify
 
 
 def perform(work: Work[MigrateStep], *, confirm: bool) -> Outcome:
@@ -33,6 +33,10 @@ def _perform(work: Work[MigrateStep], place: Place, *, confirm: bool) -> Outcome
             from longwatch.migrate.attempt import conduct  # noqa: PLC0415 - see above
 
             return conduct.perform(work, work.step, place)
+        case Handoff():
+            from longwatch.migrate.attempt import handoff  # noqa: PLC0415 - see above
+
+            return handoff.perform(work, work.step, place)
         case Verify():
             from longwatch.migrate.checks import verification  # noqa: PLC0415 - see above
 

@@ -6,6 +6,7 @@ from enum import StrEnum
 import msgspec
 
 from longwatch.kernel.instant import Deadline, Instant
+from longwatch.migrate.declared import Bound
 from longwatch.migrate.steps import Candidate, Surveyed
 
 
@@ -47,6 +48,12 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     """What the receipt is about."""
     card: str = ""
     """SHA-256 of the card that the receipt is about."""
+    units: tuple[str, ...] = ()
+    """The units that its verified cases cover."""
+    references: tuple[Bound, ...] = ()
+    """The sources that it was verified against."""
+    handed_to: str | None = None
+    """Of a handoff: the authorised successor; empty where there is none."""
 
 
 class MigrateState(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,5 +68,7 @@ class MigrateState(msgspec.Struct, frozen=True, kw_only=True):
     surveyed_at: Instant | None = None
     tokens: int = 0
     usd: float = 0.0
+    task: str = ""
+    """The task that was current at the last look, in pointer form."""
     unsettled: str = ""
     """Why a person has to look."""

@@ -9,6 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from longwatch.kernel.line import Cycle, Recovery, Step
+from longwatch.migrate.declared import Bound, Declared
 
 REPOSITORY = "repository"
 """The exclusive resource of steps that write into the person's repository."""
@@ -22,12 +23,16 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
     receipt: str
     commit: str
     paths: tuple[str, ...]
+    units: tuple[str, ...] = ()
+    references: tuple[Bound, ...] = ()
 
 
 class Survey(Step, frozen=True, kw_only=True, tag="survey"):
     """Read the queue, the branch and the receipts afresh (specification M1, M4)."""
 
     done: tuple[Done, ...] = ()
+    task: str = ""
+    """The task that was current when the queue was last looked at, in pointer form (specification M5)."""
     recovery: Recovery = Recovery.RERUN
     cycle: Cycle = Cycle.NONE
 
@@ -57,6 +62,24 @@ class Attempt(Step, frozen=True, kw_only=True, tag="attempt"):
         return f"{self.job}: attempt {self.number}"
 
 
+class Handoff(Step, frozen=True, kw_only=True, tag="handoff"):
+    """Let the repository's own generators bring the queue forward, in a private clone at `baseline`."""
+
+    job: str
+    task: str
+    number: int
+    baseline: str
+    card: str
+    done: tuple[Done, ...]
+    """The task's verified jobs: what the generators are told."""
+    recovery: Recovery = Recovery.RERUN
+
+    @property
+    def title(self) -> str:
+        """What a person reads."""
+        return f"{self.job}: attempt {self.number}"
+
+
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """What an attempt brought, harvested and bound; still only a claim."""
 
@@ -73,6 +96,10 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """Why no change is needed, where there is none."""
     dirty_before: tuple[str, ...] = ()
     """Paths in which the person had work of their own when the attempt began (specification M28)."""
+    declared: Declared | None = None
+    """Units, references and cases, where the profile asks for them."""
+    covered: tuple[str, ...] = ()
+    """Of a handoff: the units that the task's receipts cover."""
 
 
 class Verify(Step, frozen=True, kw_only=True, tag="verify"):
@@ -124,7 +151,7 @@ class Push(Step, frozen=True, kw_only=True, tag="push"):
         return f"{self.job}: push"
 
 
-MigrateStep = Survey | Attempt | Verify | Commit | Push
+MigrateStep = Survey | Attempt | Handoff | Verify | Commit | Push
 
 
 class CardRef(msgspec.Struct, frozen=True, kw_only=True):
@@ -134,6 +161,8 @@ class CardRef(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     digest: str
     after: tuple[str, ...] = ()
+    finishes: str = ""
+    """The task that this job hands off."""
 
 
 class Surveyed(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,6 +173,12 @@ class Surveyed(msgspec.Struct, frozen=True, kw_only=True):
     stale: tuple[tuple[str, str], ...] = ()
     """Done jobs whose receipts no longer hold, with the reason."""
     problem: str = ""
+    task: str = ""
+    """The current task, in pointer form."""
+    ended: bool = False
+    """The queue, in pointer form, is at its end."""
+    planning: str = ""
+    """At the queue's end: which units are not proved, so that somebody has to plan further tasks."""
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
@@ -186,6 +221,10 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True, tag="verified"):
 
     receipt: str
     checks: tuple[str, ...]
+    references: tuple[Bound, ...] = ()
+    """The sources that were declared, as they were."""
+    handed_to: str | None = None
+    """Of a handoff: the authorised successor; empty where there is none."""
 
 
 class Committed(msgspec.Struct, frozen=True, kw_only=True, tag="committed"):

@@ -15,6 +15,7 @@ from longwatch.kernel.store import Store
 from longwatch.kernel.verification import World
 from longwatch.kernel.watch import Watch
 from longwatch.migrate.place import Place
+from longwatch.migrate.profiles import Profile
 from longwatch.migrate.repository.git import Git
 from longwatch.migrate.settings import Check, MigrateSettings, Policy
 from longwatch.migrate.steps import MigrateStep, Verify
@@ -29,6 +30,7 @@ class _Rules(msgspec.Struct, frozen=True, kw_only=True):
 
     checks: tuple[Check, ...]
     policy: Policy
+    profile: Profile
     tests: tuple[str, ...]
     protected: tuple[str, ...]
     changeable: tuple[str, ...]
@@ -82,6 +84,7 @@ def _policy_digest(settings: MigrateSettings) -> Digest:
     rules = _Rules(
         checks=settings.checks,
         policy=settings.policy,
+        profile=settings.policy_in_force(),
         tests=repository.tests,
         protected=repository.protected,
         changeable=repository.changeable,

@@ -2,7 +2,9 @@
 
 import msgspec
 
+from longwatch.migrate.attempt.declaration import Known, faults
 from longwatch.migrate.attempt.result import Result, Status, read_result
+from longwatch.migrate.declared import Declared
 from longwatch.migrate.patterns import Patterns, refusal
 from longwatch.migrate.repository.harvest import Harvest
 from longwatch.migrate.steps import Refusal
@@ -15,6 +17,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     kind: Refusal = Refusal.CLAIM
     summary: str = ""
     reason: str = ""
+    declared: Declared | None = None
 
 
 class Unreadable(msgspec.Struct, frozen=True):
@@ -30,21 +33,26 @@ def claimed(
     *,
     owned: tuple[str, ...],
     protected: Patterns,
+    known: Known | None = None,
 ) -> Claim:
-    """Return the claim, or everything that is wrong with it, answer and change together."""
+    """Return the claim, or everything that is wrong with it, answer and change together.
+
+    `known` is what declarations are held against, where the profile asks for any.
+    """
     if raw is None:
         why = "the worker left no result: a run that ends without one is no claim"
         return Claim(refused=(why, *taken.refused))
     if isinstance(raw, Unreadable):
         return Claim(refused=(f"the worker left no result that can be read: {raw.reason}", *taken.refused))
-    read = read_result(raw, nonce)
+    read = read_result(raw, nonce, cases=known is not None)
     if not isinstance(read, Result):
         return Claim(refused=(*(f"result: {reason}" for reason in read), *taken.refused))
     if read.status is Status.BLOCKED:
         return Claim(refused=(f"the worker says it is blocked: {read.reason}",))
+    untrue = tuple(faults(read.declared, known)) if read.declared and known else ()
     wrong = (*taken.refused, *_wrong_paths(taken, owned, protected), *_undeclared(read, taken))
-    if wrong:
-        return Claim(refused=wrong, kind=Refusal.CHANGE)
+    if untrue or wrong:
+        return Claim(refused=(*untrue, *wrong), kind=Refusal.CHANGE if wrong else Refusal.CLAIM)
     return _of_status(read, taken)
 
 
@@ -52,7 +60,7 @@ def _of_status(read: Result, taken: Harvest) -> Claim:
     if read.status is Status.DONE and not taken.changes:
         why = "the worker claims it is done and changed nothing; where nothing has to change, the status is no_change"
         return Claim(refused=(why,))
-    return Claim(summary=read.summary, reason=read.reason)
+    return Claim(summary=read.summary, reason=read.reason, declared=read.declared)
 
 
 def _wrong_paths(taken: Harvest, owned: tuple[str, ...], protected: Patterns) -> tuple[str, ...]:

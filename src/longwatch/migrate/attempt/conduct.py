@@ -5,83 +5,41 @@ verification looks at later, in a checkout that the worker never touched.
 """
 
 import os
-import secrets
 from datetime import UTC, datetime
 from pathlib import Path
 
-import msgspec
-
 from longwatch.kernel import files
 from longwatch.kernel.child import Command, ProcessRecord
-from longwatch.kernel.errors import FailureClass, InterruptedWorkError, LongwatchError, TransientError
+from longwatch.kernel.errors import FailureClass, InterruptedWorkError, LongwatchError
 from longwatch.kernel.limits import LimitHit, Limits
 from longwatch.kernel.line import Failure, Outcome, Stopped
 from longwatch.kernel.process import run, tail
 from longwatch.kernel.program import Work
 from longwatch.migrate import patterns
 from longwatch.migrate.attempt.claims import Claim, Unreadable, claimed
-from longwatch.migrate.attempt.gate import pass_gate
-from longwatch.migrate.attempt.prompt import PromptFacts, render, rules_of
-from longwatch.migrate.attempt.result import RESULT_SCHEMA
+from longwatch.migrate.attempt.desk import Desk, fenced, known, prepare, request
 from longwatch.migrate.attempt.trace.model import TraceState
 from longwatch.migrate.attempt.trace.watch import TraceMonitor
 from longwatch.migrate.attempt.workers import (
-    WORKERS,
     Launch,
-    Mount,
     RunEnd,
-    WorkerAdapter,
-    WorkRequest,
 )
-from longwatch.migrate.bench import Bench, bench_of
-from longwatch.migrate.checks.protection import protection
 from longwatch.migrate.evidence import failed, succeeded
-from longwatch.migrate.place import INSIDE, Place
-from longwatch.migrate.queue import survey
-from longwatch.migrate.queue.cards import Card, checks_of
+from longwatch.migrate.place import Place
 from longwatch.migrate.repository import checkout, fence, harvest
-from longwatch.migrate.repository.git import Git
 from longwatch.migrate.settings import Interrupted, MigrateSettings
 from longwatch.migrate.steps import Attempt, Candidate, MigrateStep, Refusal, Refused, Usage, Worked
 
-WHERE_TO_ANSWER = {
-    "command": "the file whose path stands in the environment variable LONGWATCH_RESULT",
-    "replay": "the file whose path stands in the environment variable LONGWATCH_RESULT",
-    "codex": "your last message, and nothing else in it",
-    "claude": "the structured output of this session",
-}
 LATER = frozenset({FailureClass.TRANSIENT, FailureClass.QUOTA, FailureClass.AUTH})
 """Trouble of the provider, not of the work: the watch waits or stops, and no attempt is consumed."""
 
 
-class Desk(msgspec.Struct, frozen=True, kw_only=True):
-    """Where one attempt works."""
-
-    place: Place
-    git: Git
-    card: Card
-    step: Attempt
-    clone: Path
-    kept: Path
-    """What stays of the attempt."""
-    nonce: str
-    bench: Bench
-    adapter: WorkerAdapter
-    dirty: tuple[str, ...]
-    protected: patterns.Patterns
-
-    @property
-    def settings(self) -> MigrateSettings:
-        """Return the watch's settings."""
-        return self.place.settings
-
-
 def perform(work: Work[MigrateStep], step: Attempt, place: Place) -> Outcome:
     """Let the worker work once, and return what is left of its claim."""
-    desk = _prepare(work, step, place)
-    protected = (place.watch.config, place.prompt, place.cards, place.watch.keys, place.watch.receipts)
+    desk = prepare(work, step, place)
+    protected = fenced(place, desk.queue)
     before = fence.take(desk.git, place.settings.repository.branch, protected)
-    launch = desk.adapter.prepare(_request(desk))
+    launch = desk.adapter.prepare(request(desk))
     record, state = _run(work, desk, launch)
     after = fence.take(desk.git, place.settings.repository.branch, protected)
     moved = fence.differences(before, after)
@@ -93,90 +51,6 @@ def perform(work: Work[MigrateStep], step: Attempt, place: Place) -> Outcome:
     outcome = _judge(work, desk, record, state)
     checkout.remove(desk.clone.parent, place.work)
     return outcome
-
-
-def _prepare(work: Work[MigrateStep], step: Attempt, place: Place) -> Desk:
-    with work.span("prepare"):
-        git = Git.open(place.repository)
-        card = next((card for card in survey.read(place) if card.id == step.job), None)
-        if card is None or card.digest != step.card or git.head() != step.baseline:
-            raise TransientError(
-                f"{step.title}: card or branch changed since they were surveyed.", retry_after_s=0.0
-            )
-        name = f"{step.job}.{step.number}"
-        kept = files.make_folder(place.attempt(name))
-        pass_gate(work, place, kept)
-        files.replace(kept / "baseline", step.baseline.encode())
-        clone = place.work / name / "repo"
-        checkout.remove(clone.parent, place.work)
-        checkout.private_clone(git, step.baseline, clone)
-        programs = (*place.settings.worker.argv[:1], *(check.argv[0] for check in place.settings.checks))
-        return Desk(
-            place=place,
-            git=git,
-            card=card,
-            step=step,
-            clone=clone,
-            kept=kept,
-            nonce=secrets.token_hex(16),
-            bench=bench_of(place, programs),
-            dirty=git.dirty_paths(),
-            protected=protection(
-                place.settings,
-                checks_of(card, place.settings.checks),
-                (entry.path for entry in git.ls_tree(step.baseline)),
-            ),
-            adapter=WORKERS[place.settings.worker.adapter](),
-        )
-
-
-def _request(desk: Desk) -> WorkRequest:
-    settings = desk.settings
-    protected = (*patterns.PROTECTED, *settings.repository.protected)
-    facts = PromptFacts(
-        title=desk.card.title,
-        card=desk.card.body,
-        owned=desk.card.owned,
-        checks=checks_of(desk.card, settings.checks),
-        nonce=desk.nonce,
-        schema=RESULT_SCHEMA.decode(),
-        result=WHERE_TO_ANSWER[settings.worker.adapter],
-        rules=rules_of(desk.card),
-        failure=desk.step.failure,
-        done=desk.step.done,
-        protected=protected,
-    )
-    template = files.read_bounded(desk.place.prompt, 1024 * 1024).decode("utf-8")
-    prompt = render(template, facts, file=str(desk.place.prompt))
-    files.replace(desk.kept / "prompt.md", prompt.encode())
-    return WorkRequest(
-        prompt=prompt,
-        nonce=desk.nonce,
-        schema=RESULT_SCHEMA,
-        job=desk.step.job,
-        number=desk.step.number,
-        settings=settings.worker,
-        environment={name: os.environ[name] for name in settings.worker.environment if name in os.environ},
-        search_path=os.environ.get("PATH", ""),
-        home=Path.home(),
-        base=desk.place.watch.root,
-        workdir=desk.bench.inside(desk.clone),
-        private=_mount(desk, "private"),
-        answer=_answer(desk),
-        confined=desk.bench.sandbox.confines,
-        budget_usd=settings.budget.usd_per_attempt,
-    )
-
-
-def _mount(desk: Desk, name: str) -> Mount:
-    """Return a folder of this attempt alone, and where it stands inside."""
-    host = files.make_folder(desk.clone.parent / name)
-    return host, (INSIDE.parent / name if desk.bench.sandbox.confines else host)
-
-
-def _answer(desk: Desk) -> Mount:
-    host, inside = _mount(desk, "out")
-    return host / "result.json", inside / "result.json"
 
 
 def _run(work: Work[MigrateStep], desk: Desk, launch: Launch) -> tuple[ProcessRecord, TraceState]:
@@ -274,7 +148,7 @@ def _judge(work: Work[MigrateStep], desk: Desk, record: ProcessRecord, state: Tr
     )
     failure = desk.adapter.classify(state, end, datetime.now(UTC))
     if failure is not None:
-        return _troubled(work, desk, failure, usage)
+        return _troubled(work, desk, failure, state)
     raw = _raw_answer(desk, state)
     with work.span("harvest"):
         taken = harvest.harvest(desk.git, desk.step.baseline, desk.clone, desk.kept)
@@ -284,6 +158,7 @@ def _judge(work: Work[MigrateStep], desk: Desk, record: ProcessRecord, state: Tr
         taken,
         owned=desk.card.owned,
         protected=desk.protected,
+        known=known(desk),
     )
     if isinstance(raw, bytes):
         files.replace(desk.kept / "answer.json", raw[: 1024 * 1024])
@@ -321,11 +196,13 @@ def _candidate(desk: Desk, claim: Claim, taken: harvest.Harvest) -> Candidate:
         summary=claim.summary,
         reason=claim.reason,
         dirty_before=desk.dirty,
+        declared=claim.declared,
     )
 
 
-def _troubled(work: Work[MigrateStep], desk: Desk, failure: Failure, usage: Usage) -> Outcome:
+def _troubled(work: Work[MigrateStep], desk: Desk, failure: Failure, state: TraceState) -> Outcome:
     """Tell provider trouble from work trouble: only the first leaves the attempt uncounted (specification M9, M10)."""
+    usage = _usage(state)
     log = str(desk.kept / "worker.log")
     message = f"{failure.message.rstrip('.')}. The log is {log}."
     changed = harvest.harvest(desk.git, desk.step.baseline, desk.clone, desk.kept).changes
@@ -335,13 +212,22 @@ def _troubled(work: Work[MigrateStep], desk: Desk, failure: Failure, usage: Usag
         paths = ", ".join(change.path for change in changed[:20])
         text = f"{message} Changed so far: {paths}." if changed else message
         return failed(Failure(kind=FailureClass.INTERRUPTED, message=text, log=log), usage)
-    if failure.kind in LATER:
+    if failure.kind in LATER or (_never_began(desk, state) and not changed):
         _note_salvage(work, desk)
         return failed(
             Failure(kind=failure.kind, message=message, retry_after_s=failure.retry_after_s, log=log), usage
         )
     _note_salvage(work, desk)
     return succeeded(Refused(kind=Refusal.CLAIM, reasons=(message,), usage=usage))
+
+
+def _never_began(desk: Desk, state: TraceState) -> bool:
+    """The model did nothing, whatever the reason: no work and no claim that an attempt could be spent on.
+
+    A program that gives no signs of a model cannot tell.
+    """
+    watched = desk.adapter.patience(desk.settings.worker) is not None
+    return watched and state.first_action_s is None
 
 
 def _note_salvage(work: Work[MigrateStep], desk: Desk) -> None:

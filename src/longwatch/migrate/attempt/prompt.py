@@ -66,20 +66,22 @@ class PromptFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Ids of finished jobs, in order."""
     protected: tuple[str, ...] = ()
     """Patterns that the worker must not touch."""
+    evidence: str = "Nothing besides: the checks decide."
+    """What has to be declared and shown about the source system, as `sources.told` writes it."""
 
 
-def render(template: str, facts: PromptFacts, *, file: str = "prompt.md") -> str:
-    """Return the prompt; `file` names the template in messages.
+def render(template: str, facts: PromptFacts, *, file: str = "prompt.md", cases: bool = False) -> str:
+    """Return the prompt; `file` names the template in messages, `cases` says that the profile has any.
 
     Raises:
         ConfigError: the template has an unknown or malformed placeholder, or lacks a required one; all at once.
     """
-    refuse(file, template_problems(template))
+    refuse(file, template_problems(template, cases=cases))
     values = _values(facts)
     return _PLACEHOLDER.sub(lambda match: values[match[1]], template)
 
 
-def template_problems(template: str) -> Iterable[Problem]:
+def template_problems(template: str, *, cases: bool = False) -> Iterable[Problem]:
     """Yield what is wrong with a template, whatever it is filled with."""
     known = PromptFacts.__struct_fields__
     names = set(_PLACEHOLDER.findall(template))
@@ -89,7 +91,7 @@ def template_problems(template: str) -> Iterable[Problem]:
         yield Problem(
             opened, "is no placeholder: write it like {{ card }}, or put a space between the braces"
         )
-    for name in sorted(REQUIRED - names):
+    for name in sorted((REQUIRED | {"evidence"} if cases else REQUIRED) - names):
         yield Problem(f"{{{{ {name} }}}}", "is missing: the worker cannot do without it; add it")
 
 
@@ -113,6 +115,7 @@ def _values(facts: PromptFacts) -> Mapping[str, str]:
         if facts.failure.strip()
         else "None: this is the first attempt.",
         "done": _done(facts.done),
+        "evidence": facts.evidence,
         "protected": ", ".join(f"`{item}`" for item in facts.protected)
         or "none besides what git and Longwatch own",
     }

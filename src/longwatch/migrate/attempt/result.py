@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 import msgspec
 from jsonschema import Draft202012Validator
 
+from longwatch.migrate.declared import Declared
 from longwatch.migrate.names import bad_path
 
 MAX_RESULT_BYTES = 1024 * 1024
@@ -39,8 +40,40 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     summary: str
     changed: tuple[str, ...] = ()
     reason: str = ""
+    declared: Declared | None = None
 
 
+def _listed(description: str, items: object = None) -> dict[str, object]:
+    return {"type": "array", "items": items or {"type": "string"}, "description": description}
+
+
+def _closed(properties: dict[str, object]) -> dict[str, object]:
+    """Providers that enforce a schema want every property to be required, and know few other keywords."""
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": list(properties),
+        "properties": properties,
+    }
+
+
+_TEXT = {"type": "string"}
+_DECLARED: dict[str, object] = {
+    "units": _listed("Units of the inventory that this change ports."),
+    "routes": _listed("Routes of the catalog that lead to them."),
+    "references": _listed("Source files that decided what is right, relative to the source root."),
+    "cases": _listed(
+        "Every behaviour that the checks will show.",
+        _closed(
+            {"id": _TEXT, "kind": _TEXT, "runtime": _TEXT, "check": _TEXT, "units": _listed("Its units.")}
+        ),
+    ),
+    "artifacts": _listed(
+        "Products that the checks build or that the change brings, by kind.",
+        _closed({"path": _TEXT, "kind": _TEXT}),
+    ),
+}
+"""What is declared where the profile has cases."""
 RESULT_SCHEMA = msgspec.json.encode(
     {
         # No "$schema": Claude Code 2.1.197 silently drops a schema that names draft 2020-12.
@@ -65,11 +98,23 @@ RESULT_SCHEMA = msgspec.json.encode(
     }
 )
 """The JSON Schema, as the bytes that a worker is given."""
-_VALIDATOR = Draft202012Validator(msgspec.json.decode(RESULT_SCHEMA))
+_PLAIN = msgspec.json.decode(RESULT_SCHEMA)
+CASES_SCHEMA = msgspec.json.encode(
+    {
+        **_PLAIN,
+        "required": [*_PLAIN["required"], *_DECLARED],
+        "properties": {**_PLAIN["properties"], **_DECLARED},
+    }
+)
+"""The same where the profile has cases."""
+_VALIDATORS = {
+    cases: Draft202012Validator(msgspec.json.decode(schema))
+    for cases, schema in ((False, RESULT_SCHEMA), (True, CASES_SCHEMA))
+}
 
 
-def read_result(raw: bytes, nonce: str) -> Result | tuple[str, ...]:
-    """Return the answer, or every reason why it is none. Pure; survives any bytes."""
+def read_result(raw: bytes, nonce: str, *, cases: bool = False) -> Result | tuple[str, ...]:
+    """Return the answer, or every reason why it is none; with `cases`, what it declares too. Pure; survives any bytes."""
     if len(raw) > MAX_RESULT_BYTES:
         return (f"the result is larger than {MAX_RESULT_BYTES} bytes: keep it short",)
     value, repeated = _parse(raw)
@@ -77,13 +122,14 @@ def read_result(raw: bytes, nonce: str) -> Result | tuple[str, ...]:
         return (value.reason,)
     wrong = (
         *(f"{key}: stands there twice" for key in repeated),
-        *_schema_violations(value),
+        *_schema_violations(value, _VALIDATORS[cases]),
         *_rule_violations(value if isinstance(value, dict) else {}, nonce),
     )
     if wrong:
         more = (f"and {len(wrong) - _MAX_NAMED} more",) if len(wrong) > _MAX_NAMED else ()
         return (*wrong[:_MAX_NAMED], *more)
-    return msgspec.convert(value, Result)
+    read = msgspec.convert(value, Result)
+    return msgspec.structs.replace(read, declared=msgspec.convert(value, Declared)) if cases else read
 
 
 class _NoJson(msgspec.Struct, frozen=True):
@@ -108,9 +154,9 @@ def _parse(raw: bytes) -> tuple[object, tuple[str, ...]]:
         return _NoJson("the result is nested too deeply"), ()
 
 
-def _schema_violations(value: object) -> Iterator[str]:
+def _schema_violations(value: object, validator: Draft202012Validator) -> Iterator[str]:
     # A megabyte of nonsense has half a million errors.
-    for error in islice(_VALIDATOR.iter_errors(value), 2 * _MAX_NAMED):
+    for error in islice(validator.iter_errors(value), 2 * _MAX_NAMED):
         place = ".".join(str(part) for part in error.absolute_path) or "the result"
         yield f"{place}: {_shown(error.message)}"
 

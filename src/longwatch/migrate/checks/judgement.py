@@ -32,6 +32,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...] = ()
     fails_before: frozenset[str] = frozenset()
     """Names of checks that must fail on the baseline."""
+    undelivered: tuple[str, ...] = ()
+    """What was declared about the source system and is not what was seen."""
     unchanged: bool = False
     """The candidate is the baseline: the worker says that nothing has to change."""
 
@@ -46,7 +48,7 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True):
 def rule(evidence: Evidence, card: Card) -> Ruling:
     """Return the ruling; an empty list of reasons means that the candidate is verified."""
     passed = tuple(_failed_checks(evidence.candidate))
-    reasons = passed or (
+    reasons = (*passed, *evidence.undelivered) or (
         *_lost_tests(evidence, card),
         *_weakened(evidence.findings, card),
         *_old_tests_fail(evidence, card),

@@ -10,6 +10,7 @@ import msgspec
 
 from longwatch.migrate.checks.census import resolved
 from longwatch.migrate.patterns import Patterns, fold, patterns_of_tests, protected_patterns
+from longwatch.migrate.queue.authority import guarded
 from longwatch.migrate.settings import Census, Check, MigrateSettings
 
 _RUNNERS = frozenset({"pytest", "_pytest", "pluggy", "xdist", "nose2", "behave", "coverage", "hypothesis"})
@@ -21,8 +22,15 @@ _LOOKED_UP = frozenset(
 _IMPORTED = tuple(sorted((sys.stdlib_module_names | _RUNNERS) - {"test", "this", "antigravity"}))
 
 
-def protection(settings: MigrateSettings, checks: Iterable[Check], tree: Iterable[str]) -> Patterns:
+def protection(
+    settings: MigrateSettings,
+    checks: Iterable[Check],
+    tree: Iterable[str],
+    queue: frozenset[str] = frozenset(),
+) -> Patterns:
     """Return the protected patterns; a file of the tree that a check names is protected too.
+
+    `queue` are files that belong to the queue and that no pattern names: the current card, the inventory's evidence.
 
     A test that a check only selects isn't; the program that runs the tests is, whatever its name looks like.
 
@@ -30,17 +38,21 @@ def protection(settings: MigrateSettings, checks: Iterable[Check], tree: Iterabl
     a `unittest.py` beside the code would be the runner.
     """
     repository, known = settings.repository, frozenset(tree)
-    checks = tuple(checks)
+    profile = settings.policy_in_force()
+    generators = (
+        Check(name=f"handoff-{number}", argv=argv) for number, argv in enumerate(profile.queue.handoff)
+    )
+    checks = (*checks, *generators)
     named = _named(checks, known)
     tests = patterns_of_tests(repository)
     programs = {program for check in checks if (program := _program(check, known))}
     scripts = tuple(
         word for word, _ in named if word in known and (word in programs or not tests.matches(word))
     )
-    rule = protected_patterns(
-        msgspec.structs.replace(repository, protected=(*repository.protected, *scripts))
-    )
-    return rule.with_paths(_shadows({folder for _, folder in named}, known))
+    policy = (*repository.protected, *profile.protected, *guarded(profile.queue))
+    rule = protected_patterns(msgspec.structs.replace(repository, protected=(*policy, *scripts)))
+    own = frozenset(fold(path) for path in queue)
+    return rule.with_paths(_shadows({folder for _, folder in named}, known) | own)
 
 
 def _program(check: Check, tree: frozenset[str]) -> str:

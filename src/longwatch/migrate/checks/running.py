@@ -1,6 +1,7 @@
 """Runs checks in a sandboxed checkout and says what each one showed (specification M19, M23)."""
 
 import os
+import secrets
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
@@ -13,15 +14,17 @@ from longwatch.kernel.limits import Limits
 from longwatch.kernel.process import run, tail
 from longwatch.kernel.program import Work
 from longwatch.migrate.bench import Bench
-from longwatch.migrate.checks import census
+from longwatch.migrate.checks import cases, census
 from longwatch.migrate.checks.census import DisagreementError, Outcome, Tests
 from longwatch.migrate.place import INSIDE
+from longwatch.migrate.profiles import Profile
 from longwatch.migrate.settings import Census, Check, MigrateSettings
 from longwatch.migrate.steps import MigrateStep
 
 _LOG_BYTES = 256 * 1024**2
 _REPORT_BYTES = 64 * 1024**2
 _NAMED = 20
+_NONCE = "nonce"
 
 
 class CheckRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +38,8 @@ class CheckRun(msgspec.Struct, frozen=True, kw_only=True):
     """Why it did not pass; empty if it did."""
     tests: Tests | None
     record: ProcessRecord
+    seen: tuple[cases.Seen, ...] = ()
+    """The case receipts that it left, of its own kind."""
     saved_s: float = 0.0
     """Time that was not spent because the same command had run on the same tree already."""
 
@@ -63,6 +68,7 @@ class Checking(msgspec.Struct, frozen=True, kw_only=True):
 def run_all(checks: tuple[Check, ...], checking: Checking) -> Mapping[str, CheckRun]:
     """Run each distinct command once, by check name; a repeat uses the run, and the log says what that saved (M19)."""
     runs: dict[str, CheckRun] = {}
+    profile = checking.settings.policy_in_force()
     done: dict[tuple[tuple[str, ...], str], CheckRun] = {}
     for check in checks:
         if checking.work.should_stop():
@@ -74,23 +80,23 @@ def run_all(checks: tuple[Check, ...], checking: Checking) -> Mapping[str, Check
                 "check.reused", f"{check.name}: the same command ran as {known.name}; {saved_s:.1f} s saved."
             )
             # Judged afresh: a linter's run that counted no tests is no evidence for a check that must run some.
-            runs[check.name] = msgspec.structs.replace(_judged(check, known.record), saved_s=saved_s)
+            runs[check.name] = msgspec.structs.replace(_judged(check, known.record, profile), saved_s=saved_s)
             continue
         with checking.work.span(f"check:{check.kind}", f"{check.name} on {checking.checkout.parent.name}"):
-            runs[check.name] = done[check.argv, check.cwd] = run_check(check, checking)
+            runs[check.name] = done[check.argv, check.cwd] = run_check(check, checking, profile)
     return runs
 
 
-def run_check(check: Check, checking: Checking) -> CheckRun:
+def run_check(check: Check, checking: Checking, profile: Profile) -> CheckRun:
     """Run one check and judge it by exit code, limits and the tests that it ran."""
     folder = _fresh(checking.evidence / check.name)
-    reports = files.make_folder(folder / "reports")
-    inside = INSIDE.parent / "reports" if checking.bench.sandbox.confines else reports
+    reports, inside = _mount(folder, "reports", checking)
+    receipts = (_mount(folder, "receipts", checking),) if profile.has_cases else ()
     argv = census.instrumented(check.census, check.argv, PurePosixPath(inside))
     plan = checking.bench.plan(
         checking.checkout,
-        environment={},
-        writable=((reports, inside),),
+        environment=_case_environment(folder, receipts),
+        writable=((reports, inside), *receipts),
         network=checking.settings.sandbox.check_network,
         workdir=check.cwd,
     )
@@ -104,10 +110,38 @@ def run_check(check: Check, checking: Checking) -> CheckRun:
     )
     record = run(command, should_stop=checking.work.should_stop)
     checking.work.record(record)
-    return _judged(check, record)
+    return _judged(check, record, profile)
 
 
-def _judged(check: Check, record: ProcessRecord) -> CheckRun:
+def _mount(folder: Path, name: str, checking: Checking) -> tuple[Path, Path]:
+    """Return a folder that the check may write in, and where it stands inside."""
+    host = files.make_folder(folder / name)
+    return host, (INSIDE.parent / name if checking.bench.sandbox.confines else host)
+
+
+def _case_environment(folder: Path, receipts: tuple[tuple[Path, Path], ...]) -> dict[str, str]:
+    """Give the run a random word of its own, which a receipt that was written beforehand cannot have."""
+    if not receipts:
+        return {}
+    nonce = secrets.token_hex(16)
+    files.replace(folder / _NONCE, nonce.encode())
+    return {cases.FOLDER: str(receipts[0][1]), cases.NONCE: nonce}
+
+
+def _judged_by_cases(check: Check, record: ProcessRecord, profile: Profile) -> CheckRun:
+    """The cases of its kind are the tests of this check (specification M21)."""
+    folder = Path(record.log).parent
+    nonce = files.read_bounded(folder / _NONCE, 100).decode()
+    found = cases.read(folder / "receipts", nonce, profile)
+    tests = cases.tests(found, check.kind)
+    reasons = (_failing(tests), cases.reason(found, profile, check.kind), _exit_reason(record))
+    reason = " ".join(part for part in reasons if part) or _empty_reason(check, tests)
+    return msgspec.structs.replace(_run_of(check, record, tests, reason), seen=found.of(check.kind))
+
+
+def _judged(check: Check, record: ProcessRecord, profile: Profile) -> CheckRun:
+    if profile.case_kind(check.kind) is not None:
+        return _judged_by_cases(check, record, profile)
     tests: Tests | None = None
     reason = ""
     try:
@@ -117,6 +151,10 @@ def _judged(check: Check, record: ProcessRecord) -> CheckRun:
         reason = str(error) if check.kind == "test" or check.census is not Census.AUTO else ""
     exit_reason = _exit_reason(record)
     reason = f"{_failing(tests)}{exit_reason}" if exit_reason else reason or _empty_reason(check, tests)
+    return _run_of(check, record, tests, reason)
+
+
+def _run_of(check: Check, record: ProcessRecord, tests: Tests | None, reason: str) -> CheckRun:
     return CheckRun(
         name=check.name,
         kind=check.kind,

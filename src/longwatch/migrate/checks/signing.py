@@ -1,5 +1,10 @@
 """Signs what a verification saw: one test result for each check, one summary for the decision (specification K31)."""
 
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
 from longwatch.kernel.attestation import (
     LEVEL_VERIFIED,
     CheckFacts,
@@ -19,23 +24,40 @@ from longwatch.kernel.receipt import ReceiptStore, sign_summary, sign_test_resul
 from longwatch.kernel.signing import SigningKey
 from longwatch.kernel.store import Store
 from longwatch.migrate import witness
+from longwatch.migrate.checks import cases
 from longwatch.migrate.checks.running import CheckRun
+from longwatch.migrate.declared import Bound
 from longwatch.migrate.place import Place
 from longwatch.migrate.queue.cards import Card
 from longwatch.migrate.repository.git import Git
 from longwatch.migrate.steps import Candidate
 
 
-def sign(place: Place, git: Git, candidate: Candidate, card: Card, runs: tuple[CheckRun, ...]) -> str:
+class Witnessed(msgspec.Struct, frozen=True, kw_only=True):
+    """What a verification saw."""
+
+    runs: tuple[CheckRun, ...]
+    references: tuple[Bound, ...] = ()
+    """Sources that decided what is right."""
+    products: tuple[Bound, ...] = ()
+    """Declared artifacts, as they lay there after the checks."""
+
+
+def sign(place: Place, git: Git, candidate: Candidate, card: Card, seen: Witnessed) -> str:
     """Leave the receipts of a verified candidate and return the name of the decision's."""
     store, key = ReceiptStore(place.watch.receipts), SigningKey.load(place.watch.keys)
     subjects = _subjects(git, candidate)
     configuration = (
         witness.policy(place.settings),
         Descriptor(name=card.path, digest=DigestSet(sha256=digest(card.digest))),
+        *(_bound("source", one) for one in seen.references),
     )
+    products = tuple(_bound("artifact", one) for one in seen.products)
     cited = tuple(
-        sign_test_result(store, key, subjects, _test_result(run, candidate, configuration)) for run in runs
+        sign_test_result(
+            store, key, subjects, _test_result(run, candidate, configuration, (*_kept(place, run), *products))
+        )
+        for run in seen.runs
     )
     summary = Summary(
         time_verified=stamp(now().wall_s),
@@ -56,7 +78,24 @@ def _subjects(git: Git, candidate: Candidate) -> tuple[Descriptor, ...]:
     return (git_subject(commit=candidate.commit, tree=candidate.tree), *artifacts)
 
 
-def _test_result(run: CheckRun, candidate: Candidate, configuration: tuple[Descriptor, ...]) -> TestResult:
+def _bound(what: str, one: Bound) -> Descriptor:
+    return Descriptor(name=f"{what}: {one.path}", digest=DigestSet(sha256=digest(one.sha256)))
+
+
+def _kept(place: Place, run: CheckRun) -> Iterator[Descriptor]:
+    """Keep what the cases of a check left, where the receipt can be held against it later."""
+    root = Path(run.record.log).with_name("receipts")
+    for name, sha256 in dict(cases.keep(root, run.seen, place.evidence)).items():
+        uri = str((place.evidence / sha256).relative_to(place.watch.root))
+        yield Descriptor(name=name, uri=uri, digest=DigestSet(sha256=sha256))
+
+
+def _test_result(
+    run: CheckRun,
+    candidate: Candidate,
+    configuration: tuple[Descriptor, ...],
+    evidence: tuple[Descriptor, ...],
+) -> TestResult:
     outcomes = run.tests.outcomes if run.tests is not None else {}
     passed = tuple(sorted(name for name, outcome in outcomes.items() if outcome == "passed"))
     return TestResult(
@@ -74,6 +113,7 @@ def _test_result(run: CheckRun, candidate: Candidate, configuration: tuple[Descr
             ended_at=run.record.ended_at,
             log=digest(run.record.log_sha256),
             skipped_count=sum(outcome == "skipped" for outcome in outcomes.values()),
+            evidence=evidence,
         ),
     )
 

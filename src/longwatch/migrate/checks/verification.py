@@ -16,14 +16,16 @@ from longwatch.kernel.line import Outcome, Stopped
 from longwatch.kernel.program import Work
 from longwatch.migrate import patterns
 from longwatch.migrate.bench import Bench, bench_of
-from longwatch.migrate.checks import weakening
+from longwatch.migrate.checks import acceptance, cases, weakening
 from longwatch.migrate.checks.judgement import Evidence, rule
 from longwatch.migrate.checks.running import Checking, CheckRun, run_all
-from longwatch.migrate.checks.signing import sign
+from longwatch.migrate.checks.signing import Witnessed, sign
+from longwatch.migrate.declared import Bound
 from longwatch.migrate.evidence import succeeded
 from longwatch.migrate.place import Place
 from longwatch.migrate.queue import survey
 from longwatch.migrate.queue.cards import Card, checks_of
+from longwatch.migrate.queue.folder import Folder
 from longwatch.migrate.repository import checkout
 from longwatch.migrate.repository.git import Change, Git
 from longwatch.migrate.repository.overlay import overlay
@@ -60,23 +62,55 @@ Runs = Mapping[str, CheckRun]
 
 def perform(work: Work[MigrateStep], step: Verify, place: Place) -> Outcome:
     """Verify a candidate, and leave receipts if nothing speaks against it."""
-    card = next((card for card in survey.read(place) if card.id == step.job), None)
-    if card is None or card.digest != step.card:
+    queue = survey.read(place)
+    card = queue.card(step.job, step.card)
+    if card is None:
         reason = "its card changed while it was worked on"
         return succeeded(Refused(kind=Refusal.CHECKS, reasons=(reason,), counts=False))
     court = _court(work, step, place, card)
     try:
-        evidence = _observe(court)
+        if card.finishes:
+            return succeeded(_accept(court, queue))
+        return succeeded(_verify(court))
     except StoppedError:
         return Stopped("The verification begins again at the next run.")
     finally:
         checkout.remove(court.folder, place.work)
-    ruling = rule(evidence, card)
+
+
+def _verify(court: Court) -> Refused | Verified:
+    before = _references(court)
+    candidate = _run(court, court.candidate.commit, "candidate", court.checks)
+    evidence = _observe(court, candidate.runs)
+    undelivered = (*_undelivered(court, candidate), *_changed_sources(before, _references(court)))
+    ruling = rule(msgspec.structs.replace(evidence, undelivered=undelivered), court.card)
     if ruling.reasons:
-        return succeeded(Refused(kind=Refusal.CHECKS, reasons=ruling.reasons, failing=ruling.failing))
-    with work.span("sign", step.title):
-        receipt = sign(place, court.git, court.candidate, card, tuple(evidence.candidate.values()))
-    return succeeded(Verified(receipt=receipt, checks=tuple(evidence.candidate)))
+        return Refused(kind=Refusal.CHECKS, reasons=ruling.reasons, failing=ruling.failing)
+    seen = Witnessed(runs=tuple(candidate.runs.values()), references=before, products=candidate.products)
+    with court.work.span("sign", court.card.title):
+        receipt = sign(court.place, court.git, court.candidate, court.card, seen)
+    return Verified(receipt=receipt, checks=tuple(candidate.runs), references=before)
+
+
+def _accept(court: Court, queue: survey.Read) -> Refused | Verified:
+    """Verify a handoff: the checks pass in a clean checkout, and there the queue and the manifest prove it (M32)."""
+    folder = court.folder / "candidate" / "repo"
+    ran = _run(court, court.candidate.commit, "candidate", court.checks, keep=True)
+    failed = tuple(
+        f"check {name} failed: {run.reason}. Log: {run.log}"
+        for name, run in ran.runs.items()
+        if not run.passed
+    )
+    found = acceptance.prove(court.place, court.card, court.candidate, queue, Folder(folder))
+    if failed or found.reasons:
+        failing = tuple(name for name, run in ran.runs.items() if not run.passed)
+        return Refused(
+            kind=Refusal.CHECKS, reasons=(*failed, *found.reasons), failing=failing or ("handoff",)
+        )
+    seen = Witnessed(runs=tuple(ran.runs.values()), products=found.artifacts)
+    with court.work.span("sign", court.card.title):
+        receipt = sign(court.place, court.git, court.candidate, court.card, seen)
+    return Verified(receipt=receipt, checks=tuple(ran.runs), handed_to=found.successor)
 
 
 def _court(work: Work[MigrateStep], step: Verify, place: Place, card: Card) -> Court:
@@ -96,12 +130,38 @@ def _court(work: Work[MigrateStep], step: Verify, place: Place, card: Card) -> C
     )
 
 
-def _observe(court: Court) -> Evidence:
+def _references(court: Court) -> tuple[Bound, ...]:
+    """Digest the sources that the worker declared, as they are now."""
+    declared, source = court.candidate.declared, survey.source(court.place)
+    if declared is None or source is None:
+        return ()
+    found = ((path, source.sha256(path)) for path in declared.references)
+    return tuple(Bound(path=path, sha256=sha256 or "") for path, sha256 in found)
+
+
+def _changed_sources(before: tuple[Bound, ...], after: tuple[Bound, ...]) -> Iterable[str]:
+    for old, new in zip(before, after, strict=True):
+        if old != new or not new.sha256:
+            yield f"source {old.path} changed or vanished while the checks ran"
+
+
+def _undelivered(court: Court, ran: "Ran") -> Iterable[str]:
+    """Yield what was declared about the source system and is not what the checks showed."""
+    declared = court.candidate.declared
+    if declared is None:
+        return
+    yield from cases.unshown(declared.cases, {name: run.seen for name, run in ran.runs.items()})
+    there = {one.path for one in ran.products}
+    for product in declared.artifacts:
+        if product.path not in there:
+            yield f"artifact {product.path} ({product.kind}) is not there after the checks ran in a clean checkout"
+
+
+def _observe(court: Court, on_candidate: Runs) -> Evidence:
     candidate, git = court.candidate, court.git
     changes = git.diff_names(candidate.baseline, candidate.commit)
     tests = patterns.patterns_of_tests(court.place.settings.repository)
     touched = tuple(change for change in changes if tests.matches(change.path))
-    on_candidate = _run(court, candidate.commit, "candidate", court.checks)
     if not all(run.passed for run in on_candidate.values()):
         return Evidence(candidate=on_candidate, baseline={})
     unchanged = candidate.commit == candidate.baseline
@@ -117,7 +177,14 @@ def _observe(court: Court) -> Evidence:
     )
 
 
-def _run(court: Court, commit: str, name: str, checks: tuple[Check, ...]) -> Runs:
+class Ran(msgspec.Struct, frozen=True, kw_only=True):
+    """What the checks showed on one tree, and the declared artifacts that lay there afterwards."""
+
+    runs: Runs
+    products: tuple[Bound, ...]
+
+
+def _run(court: Court, commit: str, name: str, checks: tuple[Check, ...], *, keep: bool = False) -> Ran:
     """Run checks in a fresh checkout of a commit, and prove afterwards that they ran on that commit (M17, M24)."""
     folder = court.folder / name / "repo"
     with court.work.span("checkout", name):
@@ -134,22 +201,32 @@ def _run(court: Court, commit: str, name: str, checks: tuple[Check, ...]) -> Run
         raise StoppedError
     with court.work.span("digest", name):
         changed = checkout.unchanged(court.git, commit, folder)
-    checkout.remove(folder, court.place.work)
+        products = _products(court, Folder(folder))
+    if not keep:
+        checkout.remove(folder, court.place.work)
     if changed:
         why = f"the checks changed files that they ran on: {', '.join(changed[:20])}"
-        return {key: msgspec.structs.replace(run, passed=False, reason=why) for key, run in runs.items()}
-    return runs
+        runs = {key: msgspec.structs.replace(run, passed=False, reason=why) for key, run in runs.items()}
+    return Ran(runs=runs, products=products)
+
+
+def _products(court: Court, folder: Folder) -> tuple[Bound, ...]:
+    declared = court.candidate.declared
+    found = ((one.path, folder.sha256(one.path)) for one in (declared.artifacts if declared else ()))
+    return tuple(Bound(path=path, sha256=sha256) for path, sha256 in found if sha256 is not None)
 
 
 def _baseline(court: Court) -> Runs:
     """Run the checks on the tree before the change, or use what was kept of the same checks on the same tree."""
     tree = court.git.tree_of(court.candidate.baseline)
-    key = of_bytes(msgspec.json.encode((tree, court.checks, court.place.settings.sandbox)))
+    key = of_bytes(
+        msgspec.json.encode((tree, court.checks, court.place.settings.sandbox, court.place.profile))
+    )
     kept = files.make_folder(court.place.baselines) / f"{key}.json"
     try:
         return msgspec.json.decode(files.read_bounded(kept, 512 * 1024**2), type=dict[str, CheckRun])
     except FileNotFoundError:
-        runs = _run(court, court.candidate.baseline, "baseline", court.checks)
+        runs = _run(court, court.candidate.baseline, "baseline", court.checks).runs
         files.replace(kept, msgspec.json.encode(runs))
         return runs
     except msgspec.MsgspecError as error:
@@ -182,7 +259,7 @@ def _mixed(
     ref = f"{OVERLAYS}{court.candidate.attempt}.{name}"
     commit = overlay(court.git, *base_and_donor, paths, ref)
     try:
-        return _run(court, commit, name, checks)
+        return _run(court, commit, name, checks).runs
     finally:
         court.git.delete_ref(ref)
 

@@ -107,9 +107,16 @@ def guarded(queue: QueueSettings) -> tuple[str, ...]:
     return (*(f"/{path}" for path in paths if path), *queue.generated)
 
 
+def documents_of(queue: QueueSettings, where: Pointer) -> frozenset[str]:
+    """Return the files that the queue is read from now."""
+    backlog = queue.backlog.replace(SLOT, where.task) if where.task else ""
+    named = (queue.pointer, where.card, where.parent, backlog, queue.inventory, queue.catalog, queue.parity)
+    return frozenset(path for path in named if path)
+
+
 def evidence(inventory: Inventory) -> frozenset[str]:
     """Return the files that an inventory calls as evidence: no worker's to change either."""
-    return frozenset(fold(one.path) for unit in inventory.units for one in unit.evidence)
+    return frozenset(one.path for unit in inventory.units for one in unit.evidence)
 
 
 def _card(where: Pointer, folder: Folder) -> tuple[Card | None, tuple[Problem, ...]]:

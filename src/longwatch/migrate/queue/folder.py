@@ -11,7 +11,7 @@ from longwatch.kernel.config import Problem
 from longwatch.kernel.digest import Digest
 from longwatch.kernel.errors import PathError
 from longwatch.migrate import documents
-from longwatch.migrate.queue.forms import Bound
+from longwatch.migrate.declared import Bound
 
 DOCUMENT_BYTES = 16 * 1024**2
 T = TypeVar("T", bound=msgspec.Struct)

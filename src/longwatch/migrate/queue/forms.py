@@ -12,6 +12,7 @@ import msgspec
 
 from longwatch.kernel.config import Problem, at
 from longwatch.migrate import documents
+from longwatch.migrate.declared import Bound
 from longwatch.migrate.names import bad_id
 from longwatch.migrate.patterns import unsafe
 from longwatch.migrate.queue.cards import Allowance, NewTests, bad_owned
@@ -41,13 +42,6 @@ class Criterion(_Closed, frozen=True, kw_only=True):
 
     criterion: str
     met: bool
-
-
-class Bound(_Closed, frozen=True, kw_only=True):
-    """A file, by its content."""
-
-    path: str
-    sha256: str
 
 
 class Artifact(Bound, frozen=True, kw_only=True):
@@ -229,7 +223,9 @@ def unknown_units(where: str, named: Iterable[str], units: frozenset[str]) -> It
 
 def bad_file(path: str) -> str:
     """Return why a path is no plain path of a file below a root."""
-    return unsafe(path) or ("is too long" if len(path) > 1024 else "")
+    if not path.isprintable() or len(path) > 1024:
+        return f"{path[:60]!a} must be up to 1024 printable characters"
+    return unsafe(path) or ""
 
 
 def bad_unit(name: str) -> str:

@@ -2,33 +2,47 @@
 
 from collections.abc import Iterator, Mapping
 
+import msgspec
+
 from longwatch.kernel.watch import Watch
+from longwatch.migrate.queue.folder import Folder, unbound
 from longwatch.migrate.repository.git import Git
 from longwatch.migrate.steps import CardRef, Done
 
 
+class Sources(msgspec.Struct, frozen=True, kw_only=True):
+    """Where it is looked whether what was verified is still so."""
+
+    git: Git
+    watch: Watch
+    source: Folder | None
+    """The source system."""
+    head: str
+
+
 def stale(
-    git: Git, watch: Watch, head: str, done: tuple[Done, ...], cards: tuple[CardRef, ...]
+    sources: Sources, done: tuple[Done, ...], cards: tuple[CardRef, ...]
 ) -> tuple[tuple[str, str], ...]:
     """Return the done jobs that have to be done again, each with the reason; jobs without a card are left alone."""
     digests = {card.id: card.digest for card in cards}
     known = [one for one in done if one.job in digests]
-    reasons = dict(_changed_artifacts(git, head, known))
+    reasons = dict(_changed_artifacts(sources.git, sources.head, known))
     for one in known:
-        reason = _own_reason(git, watch, head, one, digests[one.job])
+        reason = _own_reason(sources, one, digests[one.job])
         if reason:
             reasons[one.job] = reason
     return tuple(reasons.items())
 
 
-def _own_reason(git: Git, watch: Watch, head: str, one: Done, card: str) -> str:
+def _own_reason(sources: Sources, one: Done, card: str) -> str:
     if card != one.card:
         return "its card changed"
-    if not git.is_ancestor(one.commit, head):
+    if not sources.git.is_ancestor(one.commit, sources.head):
         return f"its commit {one.commit[:12]} is no longer on the branch"
-    if not (watch.receipts / f"{one.receipt}.json").is_file():
+    if not (sources.watch.receipts / f"{one.receipt}.json").is_file():
         return f"its receipt {one.receipt[:12]} is missing"
-    return ""
+    drifted = () if sources.source is None else tuple(unbound("source", one.references, sources.source))
+    return f"{drifted[0].where} {drifted[0].mend}" if drifted else ""
 
 
 def _changed_artifacts(git: Git, head: str, done: list[Done]) -> Iterator[tuple[str, str]]:

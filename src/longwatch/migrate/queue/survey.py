@@ -1,13 +1,18 @@
 """Looks at the queue, the branch and the receipts afresh, and clears away what a dead step left."""
 
+import msgspec
+
 from longwatch.kernel import logs
 from longwatch.kernel.errors import ConfigError, LongwatchError
 from longwatch.kernel.line import Outcome
 from longwatch.kernel.program import Work
 from longwatch.migrate.evidence import succeeded
+from longwatch.migrate.patterns import Patterns
 from longwatch.migrate.place import Place
-from longwatch.migrate.queue import guarding, staleness
+from longwatch.migrate.queue import accounting, authority, guarding, staleness
+from longwatch.migrate.queue.accounting import Account
 from longwatch.migrate.queue.cards import Card, against_settings
+from longwatch.migrate.queue.folder import Folder
 from longwatch.migrate.queue.order import read_queue
 from longwatch.migrate.repository import checkout, harvest
 from longwatch.migrate.repository.git import Git
@@ -30,24 +35,93 @@ def look(work: Work[MigrateStep], step: Survey, place: Place) -> Surveyed:
                 "logs.pruned", f"{len(removed)} old logs were removed: host.logs_bytes bounds them all."
             )
         try:
-            cards = read(place)
+            queue = read(place, before=step.task)
+            _refuse_uncommitted(git, place, queue)
         except ConfigError as error:
             return Surveyed(problem=str(error))
         head = git.head() or ""
         problem = _branch_problem(git, place, head)
-        refs = tuple(CardRef(id=c.id, title=c.title, digest=c.digest, after=c.after) for c in cards)
-        found = () if problem else staleness.stale(git, place.watch, head, step.done, refs)
-        return Surveyed(head=head, cards=refs, stale=found, problem=problem)
+        refs = tuple(_ref(card) for card in queue.cards)
+        sources = staleness.Sources(git=git, watch=place.watch, source=source(place), head=head)
+        found = () if problem else staleness.stale(sources, step.done, refs)
+        return msgspec.structs.replace(queue.facts, head=head, cards=refs, stale=found, problem=problem)
 
 
-def read(place: Place) -> tuple[Card, ...]:
-    """Return the queue's cards in their order, fit for the configured checks."""
-    cards = read_queue(place.cards).cards
-    fit = against_settings(cards, place.settings.checks, place.settings.policy.required_kinds)
-    problems = (*fit, *guarding.card_problems(cards, place))
+class Read(msgspec.Struct, frozen=True, kw_only=True):
+    """The queue, in either form."""
+
+    cards: tuple[Card, ...]
+    account: Account = Account()
+    files: frozenset[str] = frozenset()
+    """Files that belong to the queue and that no pattern of it names: the current card, the inventory's evidence."""
+    parent: str = ""
+    """Path of the parent manifest."""
+    facts: Surveyed = Surveyed()
+    """What only the pointer form knows: the current task, or the queue's end."""
+
+    everything: frozenset[str] = frozenset()
+    """All files of the queue that it was read from."""
+
+    def card(self, ident: str, sha256: str) -> Card | None:
+        """Return the card with this id, if there is one and it is the one that was surveyed."""
+        return next((card for card in self.cards if (card.id, card.digest) == (ident, sha256)), None)
+
+
+def read(place: Place, *, before: str = "") -> Read:
+    """Return the queue, fit for the configured checks; `before` is the task that was current at the last look.
+
+    Raises:
+        ConfigError: it is damaged, or has moved without an accepted handoff.
+    """
+    queue = (
+        _pointed(place, before) if place.profile.queue.pointer else Read(cards=read_queue(place.cards).cards)
+    )
+    jobs = tuple(card for card in queue.cards if not card.finishes)
+    fit = against_settings(jobs, place.settings.checks, place.profile.required_kinds)
+    problems = (*fit, *guarding.card_problems(jobs, place))
     if problems:
         raise ConfigError("\n".join(f"{problem.where} {problem.mend}" for problem in problems))
-    return cards
+    return queue
+
+
+def source(place: Place) -> Folder | None:
+    """Return the source system's folder, where the queue names one."""
+    return None if place.source_root is None else Folder(place.source_root)
+
+
+def _pointed(place: Place, before: str) -> Read:
+    folder = Folder(place.repository)
+    found = authority.read(place.profile, folder, before=before)
+    ended = found.pointer.ended
+    proof = accounting.prove(found.account.inventory, folder, source(place)) if ended else None
+    planning = "" if proof is None or proof.complete else proof.open_units()
+    facts = Surveyed(task=found.pointer.task, ended=ended, planning=planning)
+    own = frozenset({found.pointer.card, *authority.evidence(found.account.inventory)} - {""})
+    named = authority.documents_of(place.profile.queue, found.pointer)
+    return Read(
+        cards=found.cards,
+        account=found.account,
+        files=own,
+        everything=own | named,
+        parent=found.pointer.parent,
+        facts=facts,
+    )
+
+
+def _ref(card: Card) -> CardRef:
+    return CardRef(id=card.id, title=card.title, digest=card.digest, after=card.after, finishes=card.finishes)
+
+
+def _refuse_uncommitted(git: Git, place: Place, queue: Read) -> None:
+    """The queue in pointer form is what is committed: attempts and generators start from the commit."""
+    guarded = authority.guarded(place.profile.queue)
+    if not guarded:
+        return
+    own = Patterns(guarded, queue.files)
+    dirty = [path for path in git.dirty_paths() if own.matches(path)]
+    if dirty:
+        named = ", ".join(dirty[:10])
+        raise ConfigError(f"The queue differs from what is committed: {named}. Commit it, or put it back.")
 
 
 def _branch_problem(git: Git, place: Place, head: str) -> str:
