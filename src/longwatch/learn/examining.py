@@ -6,6 +6,7 @@ was measured differently is ever taken for the same, and what our own trouble hi
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -243,7 +244,7 @@ def flip_rate(
 
     It is asked at the same batch size in other company (every other task, then the rest), because that is all that differs
     between two students on the same tasks beside their weights. Measured once for a student and a binding, on the tasks
-    where it is first wanted in an experiment; it is a property of these, and shown with all of their scores.
+    where it is first wanted; it is a property of these, and shown with all of their scores.
     """
 
     def make() -> FlipRate:
@@ -261,4 +262,5 @@ def flip_rate(
         return FlipRate(flipped=repeated.count(Verdict.FAIL), repeated=len(repeated))
 
     binding = bind(place.settings.student, batch=who.batch, sampling=who.sampling)
-    return staged(place.grades / f"{_key(binding, who.name)}.flips.json", FlipRate, make)
+    home = replace(place, exams_of=None).grades
+    return staged(home / f"{_key(binding, who.name)}.flips.json", FlipRate, make)
