@@ -10,6 +10,7 @@ import os
 import select
 import signal
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -62,14 +63,24 @@ class Cell:
         )
         self._ended_by_us = False
 
+    def boot(self, code: bytes) -> None:
+        """Hand our own program over, before any frame."""
+        with self._starting():
+            self._frames.write(code)
+
     def await_ready(self) -> None:
         """Wait until our own code runs inside. Until then every trouble is ours."""
-        try:
+        with self._starting():
             message = self._frames.receive()
-        except (ClosedError, LateError) as error:
-            raise InfraError(f"the sandbox did not start: {self._last_words() or error}") from error
         if message != ["ready"]:
             raise InfraError("the sandboxed process did not say that it is ready")
+
+    @contextlib.contextmanager
+    def _starting(self) -> Iterator[None]:
+        try:
+            yield
+        except (ClosedError, LateError) as error:
+            raise InfraError(f"the sandbox did not start: {self._last_words() or error}") from error
 
     def send(self, message: Tree) -> None:
         """Write one frame."""

@@ -15,7 +15,7 @@ import msgspec
 from longwatch.learn.grading.bounds import Bounds
 from longwatch.learn.grading.cell import Cell, Ended, InfraError
 from longwatch.learn.grading.comparison import equal, tree_of
-from longwatch.learn.grading.runtimes import ANSWER, PROGRAM, command
+from longwatch.learn.grading.runtimes import ANSWER, PROGRAM, launch
 from longwatch.learn.grading.wire import (
     AbandonedError,
     ClosedError,
@@ -120,9 +120,10 @@ class _Attempt:
 
     @contextlib.contextmanager
     def _cell(self, role: str) -> Iterator[Cell]:
-        argv = command(self._task.language, role, self._bounds)
-        cell = Cell(argv, self._bounds, seed=self._seed, patience=self._patience)
+        wanted = launch(self._task.language, role, self._bounds)
+        cell = Cell(wanted.argv, self._bounds, seed=self._seed, patience=self._patience)
         try:
+            cell.boot(wanted.code)
             yield cell
         finally:
             self.ended.append(cell.end())

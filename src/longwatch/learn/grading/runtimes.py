@@ -5,6 +5,8 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
+
 from longwatch.learn.grading.bounds import Bounds
 from longwatch.learn.grading.cell import InfraError
 from longwatch.learn.tasks import Language
@@ -24,9 +26,16 @@ _JAVASCRIPT_PARTS: Mapping[str, tuple[str, ...]] = {
 }
 _OWN_IMPORT = "from longwatch."
 _COMPILE = (
-    "import marshal, sys; print(marshal.dumps(compile(sys.stdin.read(), 'longwatch.py', 'exec')).hex())"
+    "import marshal, sys; marshal.dump(compile(sys.stdin.read(), 'longwatch.py', 'exec'), sys.stdout.buffer)"
 )
-_BOOT = "import marshal, sys; exec(marshal.loads(bytes.fromhex(sys.argv.pop(1))))"
+# On the command line the code would be converted four times: that is a tenth of a cell's start.
+_BOOT = """
+import marshal, posix
+code = b""
+while len(code) < {size}:
+    code += posix.read(0, {size} - len(code)) or posix._exit(1)
+exec(marshal.loads(code))
+"""
 # Our own process holds the pipes' other ends; whatever the answer prints goes nowhere.
 _NODE_SHELL = (
     "exec 3<&0 4>&1 0</dev/null 1>/dev/null 2>/dev/null && "
@@ -35,17 +44,26 @@ _NODE_SHELL = (
 )
 
 
-def command(language: Language, role: str, bounds: Bounds) -> tuple[str, ...]:
+class Launch(msgspec.Struct, frozen=True):
+    """How a cell's process is started."""
+
+    argv: tuple[str, ...]
+    code: bytes = b""
+    """Our own program, which the process reads before the first frame."""
+
+
+def launch(language: Language, role: str, bounds: Bounds) -> Launch:
     """Return what a cell runs; a runtime that is missing or broken is an `InfraError`."""
     return (_python if language is Language.PYTHON else _javascript)(role, bounds)
 
 
-def _python(role: str, bounds: Bounds) -> tuple[str, ...]:
+def _python(role: str, bounds: Bounds) -> Launch:
+    code = _python_code(role)
     limits = (str(bounds.cpu_s), str(bounds.memory_bytes), str(bounds.tmp_bytes))
-    return (PYTHON, "-s", "-P", "-S", "-B", "-c", _BOOT, _python_code(role), *limits)
+    return Launch((PYTHON, "-s", "-P", "-S", "-B", "-c", _BOOT.format(size=len(code)), *limits), code)
 
 
-def _javascript(role: str, bounds: Bounds) -> tuple[str, ...]:
+def _javascript(role: str, bounds: Bounds) -> Launch:
     if not Path(NODE).exists():
         raise InfraError(f"{NODE} is missing: install Node.js from the distribution's packages")
     shell = _NODE_SHELL.format(
@@ -54,26 +72,26 @@ def _javascript(role: str, bounds: Bounds) -> tuple[str, ...]:
         file_blocks=bounds.tmp_bytes // 512,
         heap_mib=bounds.memory_bytes // (1024 * 1024),
     )
-    return ("/bin/sh", "-c", shell, NODE, _text(_JAVASCRIPT_PARTS[role]))
+    return Launch(("/bin/sh", "-c", shell, NODE, _text(_JAVASCRIPT_PARTS[role])))
 
 
 @functools.cache
-def _python_code(role: str) -> str:
+def _python_code(role: str) -> bytes:
     """Compile the program once with the interpreter that will run it: that is a third of a cell's start."""
     text = _text(_PYTHON_PARTS[role]) + "\nmain()\n"
     try:
         done = subprocess.run(
             (PYTHON, "-I", "-S", "-B", "-c", _COMPILE),
-            input=text,
+            input=text.encode(),
             capture_output=True,
-            text=True,
             check=False,
         )
     except OSError as error:
         raise InfraError(f"{PYTHON} cannot be started: {error}; install Python 3") from error
     if done.returncode != 0:
-        raise InfraError(f"{PYTHON} cannot compile the grading program: {done.stderr[-500:]}")
-    return done.stdout.strip()
+        why = done.stderr[-500:].decode("utf-8", "replace")
+        raise InfraError(f"{PYTHON} cannot compile the grading program: {why}")
+    return done.stdout
 
 
 @functools.cache

@@ -74,7 +74,11 @@ class Frames:
     def send(self, message: object) -> None:
         """Write one frame."""
         data = msgspec.json.encode(message)
-        left = memoryview(len(data).to_bytes(4, "big") + data)
+        self.write(len(data).to_bytes(4, "big") + data)
+
+    def write(self, data: bytes) -> None:
+        """Write bytes that are no frame."""
+        left = memoryview(data)
         while left:
             self._patience.wait(self._sink, select.POLLOUT)
             try:
