@@ -7,15 +7,22 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 import tomlkit
 
 from longwatch.kernel import files
+from longwatch.kernel.digest import of_bytes
 from longwatch.kernel.watch import Watch
 from longwatch.learn import registry
+from longwatch.learn.experiment import replay
+from longwatch.learn.experiment.examples import Author
+from longwatch.learn.experiment.meter import read
 from longwatch.learn.student.tiny import make_tiny, tiny_tasks
 from longwatch.learn.tasks import Split
 
@@ -106,6 +113,19 @@ def test_a_student_that_learns_is_accepted_on_fresh_problems(tmp_path, student):
     assert "experiment-1: decision PASSED" in verified.stdout
     status = json.loads(call(root, "status", "--json", check=True).stdout)
     assert dict(status["summary"])["champion"] != "base"
+    assert_it_will_be_replayed(root)
+
+
+def assert_it_will_be_replayed(root: Path) -> None:
+    """What taught the champion is in the replay, and its lineage is bound to that."""
+    (path,) = (root / ".longwatch" / "replay").iterdir()
+    examples = replay.load(path.parent, path.stem)
+    assert {example.author for example in examples} <= set(Author)
+    assert len({(example.task, example.answer) for example in examples}) == len(examples) > 0
+    (adapter,) = (root / ".longwatch" / "adapters").iterdir()
+    manifest = of_bytes((root / ".longwatch" / "windows" / "1" / "manifest.json").read_bytes())
+    lineage = json.loads((adapter / "lineage.json").read_bytes())
+    assert lineage["data"] == of_bytes(msgspec.json.encode((manifest, path.stem)))
 
 
 @pytest.mark.guarantee("L26", "K32")
@@ -133,17 +153,48 @@ def test_a_student_that_cannot_improve_is_never_accepted(tmp_path, student):
     assert not (root / ".longwatch" / "adapters").exists()
 
 
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory, student):
+    """The adapters of a watch that nobody kills or pauses."""
+    root = tmp_path_factory.mktemp("undisturbed") / "watch"
+    watch_of(root, student)
+    assert call(root, "run", "--max-cycles", "1").returncode == 0
+    return adapters_of(root)
+
+
 @pytest.mark.guarantee("L12", "L14", "L32", "K6", "K23")
-def test_killed_in_mid_training_it_ends_at_the_same_adapter(tmp_path, student):
-    quiet, killed = tmp_path / "quiet", tmp_path / "killed"
-    watch_of(quiet, student)
+def test_killed_in_mid_training_it_ends_at_the_same_adapter(tmp_path, student, undisturbed):
+    killed = tmp_path / "killed"
     watch_of(killed, student)
-    assert call(quiet, "run", "--max-cycles", "1").returncode == 0
     kill_in_training(killed)
     assert call(killed, "run", "--max-cycles", "1").returncode == 0
     assert "experiment.lost" in kinds(killed)
-    assert adapters_of(killed) == adapters_of(quiet)
+    assert adapters_of(killed) == undisturbed
     assert len([kind for kind in kinds(killed) if kind == "challenger.nominated"]) == 1
+
+
+@pytest.mark.guarantee("L12", "L14", "K12")
+def test_paused_in_every_phase_it_ends_at_the_same_adapter(tmp_path, student, undisturbed):
+    root = tmp_path / "watch"
+    watch_of(root, student)
+    spent_s = [0.0]
+    for phase in ("load", "generate", "grade", "train"):
+        with started(root) as supervisor:
+            wait_for(root, supervisor, lambda progress, phase=phase: progress["phase"] == phase)
+            call(root, "pause", check=True)
+            assert supervisor.wait() == 0
+        assert kinds(root)[-2:] == ["watch.drained", "supervisor.ended"]
+        assert list(living(root / ".longwatch" / "steps")) == [], "its memory is free"
+        spent_s.append(active_s(root))
+        assert spent_s[-1] >= spent_s[-2]
+        call(root, "resume", check=True)
+    assert call(root, "run", "--max-cycles", "1").returncode == 0
+    assert adapters_of(root) == undisturbed
+    assert active_s(root) > spent_s[-1]
+
+
+def active_s(root: Path) -> float:
+    return read(root / ".longwatch" / "experiments" / "1").total_s
 
 
 def adapters_of(root: Path) -> list[str]:
@@ -153,33 +204,50 @@ def adapters_of(root: Path) -> list[str]:
 
 
 def kill_in_training(root: Path) -> None:
+    with started(root) as supervisor:
+        step = wait_for(
+            root, supervisor, lambda progress: progress["phase"] == "train" and (progress["done"] or 0) >= 5
+        )
+    for process in living(step):
+        os.kill(process, signal.SIGKILL)
+
+
+@contextmanager
+def started(root: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """A supervisor, killed at the end if it still lives."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     supervisor = subprocess.Popen(
         [*LONGWATCH, "run", "--max-cycles", "1"], cwd=root, env=environment, stdout=subprocess.DEVNULL
     )
     try:
-        step = wait_for_training(root, supervisor)
+        yield supervisor
     finally:
         supervisor.send_signal(signal.SIGKILL)
         supervisor.wait()
+
+
+def living(folder: Path) -> Iterator[int]:
+    """Other processes that work in a step's folder, or in one below it."""
     for process in Path("/proc").iterdir():
         if process.name.isdigit() and process.name != str(os.getpid()):
             try:
                 words = (process / "cmdline").read_bytes().split(b"\0")
             except OSError:
                 continue
-            if str(step).encode() in words:
-                os.kill(int(process.name), signal.SIGKILL)
+            if any(word.startswith(str(folder).encode()) for word in words):
+                yield int(process.name)
 
 
-def wait_for_training(root: Path, supervisor: "subprocess.Popen[bytes]") -> Path:
+def wait_for(
+    root: Path, supervisor: "subprocess.Popen[bytes]", holds: Callable[[dict[str, Any]], bool]
+) -> Path:
+    """The folder of an experiment's step whose sign of life is as wanted."""
     while supervisor.poll() is None:
         for path in (root / ".longwatch" / "steps").glob("train.*/progress.json"):
-            progress = json.loads(path.read_bytes())
-            if progress["phase"] == "train" and (progress["done"] or 0) >= 5:
+            if holds(json.loads(path.read_bytes())) and list(living(path.parent)):
                 return path.parent
         time.sleep(0.02)
-    pytest.fail("the watch ended before it trained")
+    pytest.fail("the watch ended before it came so far")
 
 
 @pytest.mark.guarantee("L31")

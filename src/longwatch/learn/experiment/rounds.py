@@ -34,6 +34,7 @@ def perform(work: Work[LearnStep], step: Train, place: Place) -> Outcome:
     try:
         with Meter(folder, 3600 * place.settings.experiment.hours, lambda: work.phase) as meter:
             work.over = lambda: meter.over
+            work.progress("load", "what was bound")
             return succeeded(_experiment(open_course(work, step, place, meter)))
     except StoppedError:
         return Stopped("Saved; it goes on where it stopped.")
