@@ -28,8 +28,10 @@ def read(name: str, raw: bytes, wanted: type[T]) -> T | tuple[Problem, ...]:
         return (Problem(f"{name}: line {line}", "is not UTF-8 text: save it with the encoding UTF-8"),)
     except json.JSONDecodeError as error:
         return (Problem(f"{name}: line {error.lineno}, column {error.colno}", f"is no JSON: {error.msg}"),)
-    except (_FormError, RecursionError) as error:
-        return (Problem(name, str(error) or "is nested too deeply: a document of this kind is flat"),)
+    except _FormError as error:
+        return (Problem(name, str(error)),)
+    except RecursionError:
+        return (Problem(name, "is nested too deeply: a document of this kind is flat"),)
     found = tuple(conform(value, wanted))
     if found:
         return tuple(Problem(f"{name}: {one.where}", one.mend) for one in found)

@@ -189,6 +189,9 @@ class MigrateLine:
         match step:
             case Attempt():
                 return self._settings.worker.wall_s + 900.0
+            case Handoff():
+                generators = len(self._settings.policy_in_force().queue.handoff)
+                return generators * self._settings.worker.wall_s + 900.0
             case Verify():
                 return 4 * checks_s + 1800.0
             case _:

@@ -185,8 +185,9 @@ def _queue_problems(profile: Profile) -> Iterator[Problem]:
         return
     for name in ("pointer", "manifest", "backlog", "inventory", "catalog", "parity"):
         path = getattr(queue, name)
-        if path and bad_pattern(path):
-            yield Problem(at(f"queue.{name}", path), bad_pattern(path))
+        mend = bad_path(path) or bad_pattern(path) if path else ""
+        if mend:
+            yield Problem(at(f"queue.{name}", path), mend)
     if SLOT not in queue.manifest:
         yield Problem(at("queue.manifest", queue.manifest), f"must hold {SLOT}, the place of the task's id")
     if queue.backlog and SLOT not in queue.backlog:

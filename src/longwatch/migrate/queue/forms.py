@@ -213,11 +213,14 @@ def parity_problems(name: str, parity: Parity, units: frozenset[str]) -> Iterato
 
 
 def unknown_units(where: str, named: Iterable[str], units: frozenset[str]) -> Iterator[Problem]:
-    """Yield a problem for each unit that the inventory does not have, or that stands twice."""
+    """Yield a problem for each unit that the inventory does not have, or that stands twice.
+
+    Nothing is said of an inventory without units: that is a problem of its own.
+    """
     named = tuple(named)
     yield from documents.repeated(where, iter(named))
     for unit in named:
-        if unit not in units:
+        if units and unit not in units:
             yield Problem(at(where, unit), "is no unit of the inventory: correct it")
 
 
