@@ -97,10 +97,11 @@ def ask(
     return request(tmp_path, settings, environment={"CODEX_HOME": str(theirs), "SCRIPTED_KEY": KEY})
 
 
-def drive(tmp_path: Path, adapter: str, mode: str, **patience: float) -> Ran:
+def drive(tmp_path: Path, adapter: str, mode: str, *, hurried: bool = False, **patience: float) -> Ran:
     server, script = SERVERS[adapter]
     with server(script, mode) as model:
-        ran = work(tmp_path, ask(tmp_path, adapter, model.url, **patience))
+        hurry = (lambda: model.bodies) if hurried else None
+        ran = work(tmp_path, ask(tmp_path, adapter, model.url, **patience), hurry=hurry)
         assert model.bodies, ran.log
     assert ran.left == (), "a process of the worker lives on"
     return ran
@@ -137,14 +138,19 @@ def test_codex_hides_the_key_from_the_commands_of_its_model(tmp_path: Path) -> N
 FAILURES = [
     ("codex", "401", "auth"),
     ("codex", "429", "transient"),
+    ("codex", "429-soon", "transient"),
     ("codex", "503", "transient"),
     ("codex", "quota", "quota"),
+    ("codex", "usage", "quota"),
     ("codex", "400", "fault"),
+    ("codex", "404", "fault"),
     ("claude", "401", "auth"),
     ("claude", "429", "transient"),
+    ("claude", "429-soon", "transient"),
     ("claude", "503", "transient"),
     ("claude", "529", "transient"),
     ("claude", "quota", "quota"),
+    ("claude", "usage", "quota"),
     ("claude", "404", "fault"),
 ]
 
@@ -176,12 +182,13 @@ def test_a_refused_port(tmp_path: Path, adapter: str) -> None:
 
 @EACH
 @pytest.mark.guarantee("M9")
-@pytest.mark.parametrize("mode", ["hang", "hang-mid"])
+@pytest.mark.parametrize("mode", ["hang", "hang-mid", "429-late"])
 def test_a_model_that_never_answers(tmp_path: Path, adapter: str, mode: str) -> None:
-    ran = drive(tmp_path, adapter, mode, start_s=6.0)
+    """A provider that asks for an hour's patience gets it from nobody but the program."""
+    ran = drive(tmp_path, adapter, mode, hurried=True)
     assert ran.failure is not None
     assert ran.failure.kind == "transient"
-    assert "no action within 6 s" in ran.record.limit_detail
+    assert "the model took no action" in ran.record.limit_detail
     assert ran.record.limit is LimitHit.MONITOR
 
 
@@ -232,3 +239,49 @@ def test_words_instead_of_an_answer(tmp_path: Path) -> None:
         assert ran.record.exit_code == 0
         answer = None if ran.answer is None else read_result(ran.answer, NONCE)
         assert ran.failure is not None or isinstance(answer, tuple)
+
+
+@pytest.mark.guarantee("M9")
+def test_codex_works_with_a_model_that_it_does_not_know(tmp_path: Path) -> None:
+    """It says so, and goes on."""
+    with responses_server([*CODEX_SCRIPT[:1], *CODEX_SCRIPT[3:]]) as model:
+        asked = ask(tmp_path, "codex", model.url)
+        unknown = msgspec.structs.replace(asked.settings, model="no-such-model")
+        ran = work(tmp_path, msgspec.structs.replace(asked, settings=unknown))
+    assert ran.failure is None, ran.log
+    assert "Model metadata for `no-such-model` not found" in ran.log
+
+
+@pytest.mark.guarantee("M12")
+def test_tools_that_codex_does_not_have(tmp_path: Path) -> None:
+    """No event tells of the refusal: that nothing worked is all there is to see."""
+    with responses_server([[{"tool": "no_such_tool", "arguments": {}}], CODEX_SCRIPT[3]]) as model:
+        ran = work(tmp_path, ask(tmp_path, "codex", model.url))
+    assert ran.record.exit_code == 0
+    assert ran.failure is not None
+    assert "without a single tool call that worked" in ran.failure.message
+
+
+@pytest.mark.guarantee("M12")
+def test_codex_with_a_sandbox_that_never_ran_a_command(tmp_path: Path) -> None:
+    """Its own sandbox cannot be made here: it exits with 0 and the answer that it was asked for."""
+    with responses_server([CODEX_SCRIPT[0], CODEX_SCRIPT[3]]) as model:
+        asked = msgspec.structs.replace(ask(tmp_path, "codex", model.url), confined=False)
+        ran = work(tmp_path, asked, expose=(AGENTS,), nested=False)
+    assert ran.record.exit_code == 0
+    assert not (tmp_path / "repo" / "seen.txt").exists()
+    assert ran.failure is not None
+    assert ran.failure.kind == "fault"
+
+
+@pytest.mark.guarantee("M12")
+def test_tools_that_claude_was_denied(tmp_path: Path) -> None:
+    script = [CLAUDE_SCRIPT[1], CLAUDE_SCRIPT[2], *CLAUDE_SCRIPT[3:]]
+    with messages_server(script) as model:
+        asked = ask(tmp_path, "claude", model.url)
+        ruled = {**asked.environment, "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB": "1"}
+        ran = work(tmp_path, msgspec.structs.replace(asked, environment=ruled))
+    assert ran.record.exit_code == 0
+    assert ran.failure is not None
+    assert "was denied every tool (Edit, Bash)" in ran.failure.message
+    assert (tmp_path / "repo" / "hello.py").read_text() == "print(40 + 1)\n"

@@ -1,17 +1,17 @@
 """A whole watch with the real codex against a scripted model on loopback, and with a provider that refuses."""
 
 import json
-import re
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.support import responses_server
 from tests.support.agent_runs import AGENTS
-from tests.support.model_server import Answer, ModelServer
+from tests.support.model_server import Answer, ModelServer, reading
 from tests.support.repositories import git, write
-from tests.support.shop import Shop, change, open_shop, settle
+from tests.support.responses_server import Responses
+from tests.support.shop import Shop, brought, open_shop, settle
 
 pytestmark = [pytest.mark.agent, pytest.mark.e2e]
 
@@ -23,34 +23,21 @@ RESULT = {"nonce": "@NONCE@", "status": "done", "summary": "Brought a.", "change
 
 def patch() -> str:
     """The recorded change of job `a`, in codex's own form."""
-    added = change("a").split("+++ b/")[1:]
-    files = []
-    for part in added:
-        path, *lines = part.split("\n")
-        body = "\n".join(line for line in lines if line.startswith("+"))
-        files.append(f"*** Add File: {path}\n{body}\n")
-    return "*** Begin Patch\n" + "".join(files) + "*** End Patch\n"
+    added = "".join(
+        f"*** Add File: {path}\n{textwrap.indent(text, '+', lambda line: True)}"
+        for path, text in brought("a").items()
+    )
+    return f"*** Begin Patch\n{added}*** End Patch\n"
 
 
 SCRIPT: list[Answer] = [[{"patch": patch()}], [{"words": json.dumps(RESULT)}]]
-
-
-class Reading(responses_server._Responses):
-    """Answers with the nonce that stands in the prompt, as a model that reads would."""
-
-    def respond(self, request: dict[str, object], number: int) -> None:
-        said = re.search(r"`nonce` is `([0-9a-f]{32})`", json.dumps(request))
-        assert said is not None
-        script = json.loads(json.dumps(SCRIPT).replace("@NONCE@", said[1]))
-        self.server.script = script
-        super().respond(request, number)
 
 
 @contextmanager
 def shop_with_codex(folder: Path, mode: str = "ok") -> Iterator[tuple[Shop, ModelServer]]:
     if not CODEX.is_file():
         pytest.fail("codex is not installed; run `make agents` (or `npm ci` in tests/agents)", pytrace=False)
-    with ModelServer(Reading, SCRIPT, mode) as model:
+    with ModelServer(reading(Responses, SCRIPT), SCRIPT, mode) as model:
         shop = open_shop(folder, adapter="codex")
         shop.card("a")
         home = folder / "codex-home"

@@ -1,5 +1,6 @@
 """Runs a worker adapter for real: in bubblewrap, under the kernel's supervision, on a real repository."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from longwatch.kernel.limits import Limits
 from longwatch.kernel.line import Failure
 from longwatch.kernel.process import new_cookie, run, tail
 from longwatch.migrate.attempt.result import RESULT_SCHEMA
-from longwatch.migrate.attempt.trace import TraceMonitor, TraceState
+from longwatch.migrate.attempt.trace import Patience, Trace, TraceMonitor, TraceState
 from longwatch.migrate.attempt.workers import WORKERS, Launch, RunEnd, WorkRequest
 from longwatch.migrate.settings import WorkerSettings
 from longwatch.sandbox import SANDBOXES, Plan
@@ -58,12 +59,39 @@ def request(tmp_path: Path, settings: WorkerSettings, **given: object) -> WorkRe
     return msgspec.structs.replace(asked, **given)
 
 
-def work(tmp_path: Path, asked: WorkRequest, *, wall_s: float = 60.0) -> Ran:
+class Hurried(TraceMonitor):
+    """Loses its patience a second after the model was asked, however long the program takes to start."""
+
+    def __init__(self, trace: Trace, patience: Patience, asked: Callable[[], object]) -> None:
+        super().__init__(trace, patience)
+        self._start, self._asked = patience, asked
+
+    def reason_to_end(self, elapsed_s: float) -> str | None:
+        if self._patience is self._start and self._asked():
+            self._patience = msgspec.structs.replace(self._start, start_s=elapsed_s + 1.0)
+        return super().reason_to_end(elapsed_s)
+
+
+def work(
+    tmp_path: Path,
+    asked: WorkRequest,
+    *,
+    wall_s: float = 60.0,
+    expose: tuple[Path, ...] = (),
+    nested: bool | None = None,
+    hurry: Callable[[], object] | None = None,
+) -> Ran:
+    """Let the worker work. `nested` overrules whether it may make a sandbox of its own."""
     adapter = WORKERS[asked.settings.adapter]()
     launch = adapter.prepare(asked)
-    monitor = TraceMonitor(adapter.trace(), adapter.patience(asked.settings))
+    patience = adapter.patience(asked.settings)
+    monitor = TraceMonitor(adapter.trace(), patience)
+    if hurry is not None and patience is not None:
+        monitor = Hurried(adapter.trace(), patience, hurry)
     cookie = new_cookie()
-    command = _command(tmp_path, launch, wall_s)
+    if nested is not None:
+        launch = msgspec.structs.replace(launch, nested=nested)
+    command = _command(tmp_path, launch, wall_s, expose)
     record = run(command, cookie=cookie, monitor=monitor)
     log = tail(command.log, 40)
     end = RunEnd(
@@ -79,10 +107,11 @@ def work(tmp_path: Path, asked: WorkRequest, *, wall_s: float = 60.0) -> Ran:
     )
 
 
-def _command(tmp_path: Path, launch: Launch, wall_s: float) -> Command:
+def _command(tmp_path: Path, launch: Launch, wall_s: float, expose: tuple[Path, ...]) -> Command:
     plan = Plan(
         workdir=REPOSITORY,
         writable=((tmp_path / "repo", REPOSITORY), *launch.writable),
+        expose=expose,
         readonly=launch.readonly,
         network=launch.network,
         nested=launch.nested,

@@ -6,7 +6,8 @@ Modes: `ok`, the names of `FAILURES`, `hang` (no headers), `hang-later` (from th
 """
 
 import json
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from tests.support.model_server import Answer, Handler, ModelServer, Step, answer_for
@@ -14,15 +15,29 @@ from tests.support.model_server import Answer, Handler, ModelServer, Step, answe
 Event = tuple[str, dict[str, object]]
 
 
-def _error(status: int, kind: str, message: str) -> tuple[int, object]:
-    return status, {"type": "error", "error": {"type": kind, "message": message}}
+def _error(status: int, kind: str, message: str, **headers: str) -> tuple[int, object, Mapping[str, str]]:
+    shown = {name.replace("_", "-"): text for name, text in headers.items()}
+    return status, {"type": "error", "error": {"type": kind, "message": message}}, shown
+
+
+_TOO_MANY = (429, "rate_limit_error", "Number of requests has exceeded your rate limit")
 
 
 FAILURES = {
     "401": _error(401, "authentication_error", "invalid x-api-key"),
     "400": _error(400, "invalid_request_error", "bad request"),
     "404": _error(404, "not_found_error", "model: unknown"),
-    "429": _error(429, "rate_limit_error", "Number of requests has exceeded your rate limit"),
+    "429": _error(*_TOO_MANY),
+    "429-soon": _error(*_TOO_MANY, retry_after="1"),
+    "429-late": _error(*_TOO_MANY, retry_after="3600"),
+    "usage": _error(
+        429,
+        "rate_limit_error",
+        "This request would exceed your account's rate limit. Please try again later.",
+        anthropic_ratelimit_unified_status="rejected",
+        anthropic_ratelimit_unified_representative_claim="five_hour",
+        anthropic_ratelimit_unified_reset=str(int(time.time()) + 7200),
+    ),
     "503": _error(503, "api_error", "Service unavailable"),
     "529": _error(529, "overloaded_error", "Overloaded"),
     "quota": _error(
@@ -32,10 +47,10 @@ FAILURES = {
 
 
 def messages_server(script: Sequence[Answer], mode: str = "ok") -> ModelServer:
-    return ModelServer(_Messages, script, mode)
+    return ModelServer(Messages, script, mode)
 
 
-class _Messages(Handler):
+class Messages(Handler):
     failures: ClassVar = FAILURES
 
     def respond(self, request: dict[str, object], number: int) -> None:

@@ -1,6 +1,7 @@
 """A scripted model server on loopback: what the servers of both providers share."""
 
 import json
+import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -28,7 +29,7 @@ def answer_for(script: Sequence[Answer], results: int) -> Answer:
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    failures: ClassVar[Mapping[str, tuple[int, object]]]
+    failures: ClassVar[Mapping[str, tuple[int, object, Mapping[str, str]]]]
     server: "ModelServer"
 
     def log_message(self, *arguments: object) -> None:
@@ -54,9 +55,11 @@ class Handler(BaseHTTPRequestHandler):
     def respond(self, request: dict[str, object], number: int) -> None:
         raise NotImplementedError
 
-    def reply(self, status: int, value: object) -> None:
+    def reply(self, status: int, value: object, headers: Mapping[str, str] | None = None) -> None:
         raw = json.dumps(value).encode()
         self.send_response(status)
+        for name, text in (headers or {}).items():
+            self.send_header(name, text)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(raw)))
         self.end_headers()
@@ -76,6 +79,19 @@ class Handler(BaseHTTPRequestHandler):
     def hang(self) -> None:
         self.server.closing.wait()
         self.close_connection = True
+
+
+def reading(handler: type[Handler], script: Sequence[Answer]) -> type[Handler]:
+    """A model that reads its prompt: where the script says @NONCE@, it answers with the nonce that it was told."""
+
+    class Reading(handler):
+        def respond(self, request: dict[str, object], number: int) -> None:
+            said = re.search(r"`nonce` is `([0-9a-f]{32})`", json.dumps(request))
+            if said:
+                self.server.script = json.loads(json.dumps(script).replace("@NONCE@", said[1]))
+            super().respond(request, number)
+
+    return Reading
 
 
 class ModelServer(ThreadingHTTPServer):

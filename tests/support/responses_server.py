@@ -7,7 +7,7 @@ Modes: `ok`, the names of `FAILURES`, `hang` (no headers), `hang-later` (from th
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from tests.support.model_server import Answer, Handler, ModelServer, Step, answer_for
@@ -15,14 +15,23 @@ from tests.support.model_server import Answer, Handler, ModelServer, Step, answe
 Event = tuple[str, dict[str, object]]
 
 
-def _error(status: int, code: str, message: str, kind: str = "invalid_request_error") -> tuple[int, object]:
-    return status, {"error": {"message": message, "type": kind, "code": code}}
+def _error(
+    status: int, code: str, message: str, kind: str = "invalid_request_error", **headers: str
+) -> tuple[int, object, Mapping[str, str]]:
+    shown = {name.replace("_", "-"): text for name, text in headers.items()}
+    return status, {"error": {"message": message, "type": kind, "code": code}}, shown
+
+
+_TOO_MANY = (429, "rate_limit_exceeded", "Rate limit reached", "tokens")
 
 
 FAILURES = {
     "401": _error(401, "invalid_api_key", "Incorrect API key provided."),
     "400": _error(400, "invalid_value", "bad request"),
-    "429": _error(429, "rate_limit_exceeded", "Rate limit reached", "tokens"),
+    "404": _error(404, "model_not_found", "The model does not exist or you do not have access to it."),
+    "429": _error(*_TOO_MANY),
+    "429-soon": _error(*_TOO_MANY, retry_after="1"),
+    "429-late": _error(*_TOO_MANY, retry_after="3600"),
     "503": _error(503, "server_is_overloaded", "The server is overloaded", "server_error"),
     "quota": _error(429, "insufficient_quota", "You exceeded your current quota", "insufficient_quota"),
     "usage": (
@@ -35,15 +44,16 @@ FAILURES = {
                 "resets_at": int(time.time()) + 7200,
             }
         },
+        {},
     ),
 }
 
 
 def responses_server(script: Sequence[Answer], mode: str = "ok") -> ModelServer:
-    return ModelServer(_Responses, script, mode)
+    return ModelServer(Responses, script, mode)
 
 
-class _Responses(Handler):
+class Responses(Handler):
     failures: ClassVar = FAILURES
 
     def do_GET(self) -> None:  # noqa: N802 - the name that the standard library calls

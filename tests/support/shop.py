@@ -311,6 +311,15 @@ def change(job: str, value: int = 1) -> str:
     return new_file(f"shop/{job}.py", module) + new_file(f"tests/test_{job}.py", test)
 
 
+def brought(job: str) -> dict[str, str]:
+    """The files of `change`, by their paths."""
+    files = {}
+    for part in change(job).split("+++ b/")[1:]:
+        path, *lines = part.split("\n")
+        files[path] = "".join(line[1:] + "\n" for line in lines if line.startswith("+"))
+    return files
+
+
 def new_file(path: str, lines: Sequence[str]) -> str:
     body = "\n".join("+" + line for line in lines)
     return (
@@ -333,7 +342,13 @@ def repository(root: Path, flags: Path) -> Path:
 
 
 def open_shop(
-    folder: Path, jobs: Sequence[str] = (), *, worker: str = "", adapter: str = "", **behaviour: object
+    folder: Path,
+    jobs: Sequence[str] = (),
+    *,
+    worker: str = "",
+    adapter: str = "",
+    argv: Sequence[str] = (),
+    **behaviour: object,
 ) -> Shop:
     """Make a repository a watch with these jobs, done by the recordings, or by a `worker`: a script in Python."""
     for name in ("attempts", "flags"):
@@ -343,7 +358,9 @@ def open_shop(
     if worker:
         script = repositories.write(folder, "worker.py", worker.replace("FLAGS", str(shop.flags)))
         words = ("--worker", "command", "--argv", "python3", "--argv", str(script))
-    made = shop.call("init", "migrate", *(("--worker", adapter) if adapter else words))
+    if adapter:
+        words = ("--worker", adapter, *(part for word in argv for part in ("--argv", word)))
+    made = shop.call("init", "migrate", *words)
     assert made.returncode == 0, made
     document = tomlkit.parse(shop.watch.config.read_text())
     checks = tomlkit.aot()

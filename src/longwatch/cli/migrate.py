@@ -12,7 +12,7 @@ def init(
     worker: Annotated[
         str,
         typer.Option(
-            "--worker", help="Who works: command, codex, claude or replay. Left out: what is found here."
+            "--worker", help="Who works: codex, claude, acp, command or replay. Left out: what is found here."
         ),
     ] = "",
     argv: Annotated[

@@ -26,6 +26,11 @@ _EXCLUDE_BYTES = 1024 * 1024
 _READABLE = 0o644
 _SLOT = re.compile(r"\{\{ ([a-z]+) \}\}")
 _KEYS = {"codex": ("OPENAI_API_KEY",), "claude": ("ANTHROPIC_API_KEY",)}
+_NEEDED = {
+    "acp": "the agent and its arguments, like --argv opencode --argv acp",
+    "command": "the program and its arguments",
+    "replay": "the folder of recorded attempts",
+}
 _PROMPTS = ("prompt.md", "longwatch-prompt.md")
 _FOLDERS = ("tasks", "longwatch-tasks")
 
@@ -120,13 +125,8 @@ def _repository(folder: Path) -> tuple[Git, str]:
 def _worker(choice: WorkerChoice, repository: Repository) -> WorkerChoice:
     if choice.adapter and choice.adapter not in ADAPTERS:
         raise ConfigError(f"--worker {choice.adapter}: is no adapter{nearest(choice.adapter, ADAPTERS)}")
-    if choice.adapter in {"command", "replay"} and not choice.argv:
-        what = (
-            "the program and its arguments"
-            if choice.adapter == "command"
-            else "the folder of recorded attempts"
-        )
-        raise ConfigError(f"--worker {choice.adapter} needs --argv: {what}")
+    if choice.adapter in _NEEDED and not choice.argv:
+        raise ConfigError(f"--worker {choice.adapter} needs --argv: {_NEEDED[choice.adapter]}")
     if choice.argv and not choice.adapter:
         raise ConfigError("--argv needs --worker: say which adapter it is for")
     if choice.adapter:
@@ -173,7 +173,7 @@ def _settings_text(branch: str, worker: WorkerChoice, detected: Detected, layout
         "adapter": _toml(worker.adapter),
         "argv": _argv_text(worker),
         "prompt": _toml(layout.prompt),
-        "network": _toml(worker.adapter in _KEYS),
+        "network": _toml(worker.adapter in {*_KEYS, "acp"}),
         "environment": _toml(_KEYS.get(worker.adapter, ())),
         "checks": "\n\n".join(_check_text(one) for one in detected.found) or _NO_CHECKS,
         "share": _toml(detected.share),
@@ -276,5 +276,10 @@ def _next_steps(
     yield from detected.hints
     for name in _KEYS.get(worker.adapter, ()):
         yield f"Set {name} in the environment before you start, if {worker.adapter} needs it."
+    if worker.adapter == "acp":
+        yield (
+            "The sandbox hides your home, and with it what the agent keeps there: hand on its key and its configuration "
+            "with worker.environment and sandbox.expose."
+        )
     yield f"Write the first card: cp {layout.tasks}/{EXAMPLE} {layout.tasks}/001-first.md, and edit it. The example is no job."
     yield f"Then: longwatch doctor, and longwatch run. Commit {FILE}, {layout.prompt} and {layout.tasks} if others work with them."

@@ -18,7 +18,7 @@ from longwatch.migrate.profiles import Extension, Profile, QueueSettings
 
 KIND = "migrate"
 FILE = "longwatch.toml"
-ADAPTERS = ("command", "replay", "codex", "claude")
+ADAPTERS = ("acp", "command", "replay", "codex", "claude")
 SANDBOXES = ("bubblewrap", "none")
 
 
@@ -56,9 +56,9 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """`[worker]`: who does the work, and within which limits."""
 
     adapter: str
-    """`command`, `replay`, `codex` or `claude`."""
+    """`codex`, `claude`, `acp` (any agent that speaks the Agent Client Protocol), `command` or `replay`."""
     argv: tuple[str, ...] = ()
-    """For `command`: the program. For `replay`: the folder of recorded attempts. Else: the program's path, if not on PATH."""
+    """For `command` and `acp`: the program and its arguments. For `replay`: the folder of recorded attempts. Else: the program's path, if not on PATH."""
     model: str = ""
     """The model that the program is asked to use; empty: the program's own default."""
     options: tuple[str, ...] = ()
@@ -266,10 +266,9 @@ def _worker_problems(worker: WorkerSettings) -> Iterator[Problem]:
     if worker.adapter not in ADAPTERS:
         mend = f"is no adapter{config.nearest(worker.adapter, ADAPTERS)}"
         yield Problem(at("worker.adapter", worker.adapter), mend)
-    if worker.adapter == "command" and not worker.argv:
-        yield Problem(
-            at("worker.argv", worker.argv), "the adapter `command` needs the program and its arguments"
-        )
+    if worker.adapter in {"acp", "command"} and not worker.argv:
+        mend = f"the adapter `{worker.adapter}` needs the program and its arguments"
+        yield Problem(at("worker.argv", worker.argv), mend)
     if worker.adapter == "replay" and len(worker.argv) != 1:
         yield Problem(
             at("worker.argv", worker.argv), "the adapter `replay` needs the one folder of recorded attempts"

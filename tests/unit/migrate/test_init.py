@@ -39,6 +39,7 @@ def files_of(root: Path) -> dict[str, bytes]:
     [
         CODEX,
         WorkerChoice(adapter="claude", argv=("/opt/claude",)),
+        WorkerChoice(adapter="acp", argv=("opencode", "acp")),
         WorkerChoice(adapter="command", argv=("./worker.sh", 'a "quoted" \\ wörd\x7f', "#")),
         WorkerChoice(adapter="replay", argv=("recorded",)),
         WorkerChoice(),
@@ -49,7 +50,7 @@ def test_the_written_settings_load_without_a_change(root: Path, choice: WorkerCh
     settings = load(root)
     assert settings.worker.adapter == done.worker
     assert settings.worker.argv == choice.argv
-    assert settings.worker.network == (done.worker in {"codex", "claude"})
+    assert settings.worker.network == (done.worker in {"acp", "codex", "claude"})
     assert settings.repository.branch == "main"
     assert [check.argv for check in settings.checks] == [("pytest", "-q")]
     assert [one.check.name for one in done.checks] == ["pytest"]

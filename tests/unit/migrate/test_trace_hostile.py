@@ -5,11 +5,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longwatch.migrate.attempt.trace import ClaudeTrace, CodexTrace, Ending, PlainTrace, Trace, TraceState
+from longwatch.migrate.attempt.trace import (
+    AcpTrace,
+    ClaudeTrace,
+    CodexTrace,
+    Ending,
+    PlainTrace,
+    Trace,
+    TraceState,
+)
 from longwatch.migrate.attempt.trace.model import MAX_ANSWER_BYTES, MAX_KEPT
 
-TRACES: list[Trace] = [CodexTrace(), ClaudeTrace(), PlainTrace()]
-EACH = pytest.mark.parametrize("trace", TRACES, ids=["codex", "claude", "plain"])
+TRACES: list[Trace] = [CodexTrace(), ClaudeTrace(), AcpTrace(), PlainTrace()]
+EACH = pytest.mark.parametrize("trace", TRACES, ids=["codex", "claude", "acp", "plain"])
 
 WORDS = st.sampled_from(
     [
@@ -17,7 +25,10 @@ WORDS = st.sampled_from(
         "path", "exit_code", "status", "subtype", "is_error", "structured_output", "permission_denials", "tool_name",
         "total_cost_usd", "tool_use_id", "name", "input", "command", "model", "errors", "result", "api_error_status",
         "item.started", "item.completed", "turn.completed", "turn.failed", "thread.started", "assistant", "user",
-        "system", "api_retry", "command_execution", "file_change", "agent_message", "tool_use", "success", "completed",
+        "kind", "data", "init", "update", "request_permission", "prompt_result", "failed", "agentInfo", "sessionUpdate",
+        "tool_call", "tool_call_update", "agent_message_chunk", "usage_update", "messageId", "toolCallId", "title",
+        "stopReason", "end_turn", "inputTokens", "outputTokens", "totalTokens", "cost", "currency", "USD", "amount",
+        "allowed", "toolCall", "system", "api_retry", "command_execution", "file_change", "agent_message", "tool_use", "success", "completed",
     ]
 )  # fmt: skip
 JSON = st.recursive(
@@ -74,7 +85,7 @@ def test_hostile_line(trace: Trace, line: bytes) -> None:
 
 @pytest.mark.guarantee("M8")
 def test_unknown_events_are_activity_and_no_failure() -> None:
-    for trace in TRACES[:2]:
+    for trace in TRACES[:3]:
         state = trace.feed(TraceState(), b'{"type":"quantum.leap","to":5}', 7.0)
         assert (state.unknown_events, state.last_activity_s, state.last_progress_s) == (1, 7.0, 7.0)
         assert state.ended is None
@@ -110,5 +121,17 @@ def test_what_is_kept_is_bounded() -> None:
     assert state.calls == 3 * MAX_KEPT
     assert len(state.in_flight) == len(state.provider_errors) == MAX_KEPT
     assert len(msgspec.json.encode(state)) < 2 * MAX_ANSWER_BYTES + 200_000
+    assert state.answer is not None
+    assert len(state.answer) == MAX_ANSWER_BYTES + 1
+
+
+@pytest.mark.guarantee("M8")
+def test_a_message_in_a_million_parts_is_one_action() -> None:
+    trace, state = AcpTrace(), TraceState()
+    part = {"sessionUpdate": "agent_message_chunk", "messageId": "m", "content": {"text": "word " * 200}}
+    line = msgspec.json.encode({"kind": "update", "data": part})
+    for _ in range(1200):
+        state = trace.feed(state, line, 1.0)
+    assert state.actions == 1
     assert state.answer is not None
     assert len(state.answer) == MAX_ANSWER_BYTES + 1

@@ -1,4 +1,4 @@
-"""Every recorded run of codex and claude, read and classified."""
+"""Every recorded run of codex and claude, alone and over the Agent Client Protocol, read and classified."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from longwatch.kernel.errors import FailureClass
-from longwatch.migrate.attempt.trace import ClaudeTrace, CodexTrace, Ending, Trace, TraceState
+from longwatch.migrate.attempt.trace import AcpTrace, ClaudeTrace, CodexTrace, Ending, Trace, TraceState
+from longwatch.migrate.attempt.workers.acp_failures import ACP_FAILURES
 from longwatch.migrate.attempt.workers.claude_failures import CLAUDE_FAILURES
 from longwatch.migrate.attempt.workers.codex_failures import CODEX_FAILURES
 from longwatch.migrate.attempt.workers.verdict import RunEnd, Table, classify
@@ -16,6 +17,7 @@ NOW = datetime(2026, 11, 30, 16, 6, tzinfo=UTC)
 PROGRAMS: dict[str, tuple[Trace, Table]] = {
     "codex": (CodexTrace(), CODEX_FAILURES),
     "claude": (ClaudeTrace(), CLAUDE_FAILURES),
+    "acp": (AcpTrace(), ACP_FAILURES),
 }
 
 
@@ -84,7 +86,21 @@ CLAUDE = [
     ("hang-mid-wd", None, 0, "fault"),
     ("skip-root", None, 0, "fault"),
 ]
-ALL = [("codex", *row) for row in CODEX] + [("claude", *row) for row in CLAUDE]
+ACP = [
+    ("opencode", "succeeded", 2, None),
+    ("codex", "succeeded", 2, None),
+    ("claude", "succeeded", 3, None),
+    ("opencode-401", "failed", 0, "auth"),
+    ("opencode-404", "failed", 0, "fault"),
+    ("opencode-quota", "failed", 0, "quota"),
+    ("opencode-rejected", "succeeded", 2, None),
+    ("opencode-503", None, 0, "fault"),
+]
+ALL = [
+    (program, *row)
+    for program, rows in (("codex", CODEX), ("claude", CLAUDE), ("acp", ACP))
+    for row in rows
+]
 
 
 @pytest.mark.guarantee("M8", "M9", "M12", "K25")
@@ -97,12 +113,13 @@ def test_recording(program: str, name: str, ending: str | None, worked: int, kin
     failure = classify(state, end, PROGRAMS[program][1], NOW)
     assert (state.ended, state.calls_done) == (ending, worked)
     assert (failure and failure.kind) == kind
-    assert state.unknown_events == 0
+    # The recorder kept an extension of codex's adapter that our own program leaves out.
+    assert state.unknown_events == ((program, name) == ("acp", "codex"))
     assert state.in_flight == ()
 
 
 def test_no_recording_is_left_out() -> None:
-    files = {(path.parent.name, path.stem) for path in RECORDED.glob("c*/*.jsonl")}
+    files = {(path.parent.name, path.stem) for path in RECORDED.glob("*/*.jsonl")}
     assert files == {(row[0], row[1]) for row in ALL}
 
 
@@ -120,6 +137,27 @@ def test_what_a_success_tells() -> None:
     assert claude.cost_usd == pytest.approx(0.441225)
     assert claude.answer == b'{"status":"done","summary":"created hello.py","files":["hello.py"]}'
     assert claude.live_tokens >= claude.tokens.total
+
+
+@pytest.mark.guarantee("M8", "M11")
+def test_what_a_success_over_acp_tells() -> None:
+    opencode, codex, claude = (read("acp", name) for name in ("opencode", "codex", "claude"))
+    assert opencode.agent == "OpenCode 1.18.33"
+    assert opencode.tokens is None, "it counts its last message alone"
+    assert opencode.answer == b'{"status":"done"}'
+    assert codex.tokens is not None
+    assert codex.tokens.total == 56629
+    assert codex.answer is not None
+    assert codex.answer.startswith(b'{"status":"done","summary"')
+    assert claude.tokens is not None
+    assert claude.tokens.total == 181265
+    assert claude.cost_usd == pytest.approx(0.545235)
+    assert (claude.actions, claude.calls, claude.current) == (7, 5, "All done.")
+
+
+@pytest.mark.guarantee("M12")
+def test_a_permission_that_was_refused_is_named() -> None:
+    assert read("acp", "opencode-rejected").denied == ("/etc",)
 
 
 @pytest.mark.guarantee("M11")

@@ -86,7 +86,9 @@ class TraceState(msgspec.Struct, frozen=True, kw_only=True):
     unknown_events: int = 0
     """Lines that this version of the parser cannot read. They count as activity, never as failure."""
     message: str = ""
-    """Id of the latest message whose tokens were counted."""
+    """Id of the latest message, so that what comes in parts counts once."""
+    agent: str = ""
+    """What the program calls itself, with its version, where its format says."""
 
 
 class Trace(Protocol):

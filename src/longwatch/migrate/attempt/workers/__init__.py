@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
+from longwatch.migrate.attempt.workers.acp import AcpWorker
 from longwatch.migrate.attempt.workers.claude import ClaudeWorker
 from longwatch.migrate.attempt.workers.codex import CodexWorker
 from longwatch.migrate.attempt.workers.command import CommandWorker
@@ -12,6 +13,7 @@ from longwatch.migrate.attempt.workers.verdict import RunEnd, after_changes
 __all__ = ["WORKERS", "Launch", "Mount", "RunEnd", "WorkRequest", "WorkerAdapter", "after_changes"]
 
 WORKERS: Mapping[str, Callable[[], WorkerAdapter]] = {
+    "acp": AcpWorker,
     "claude": ClaudeWorker,
     "codex": CodexWorker,
     "command": CommandWorker,

@@ -23,7 +23,7 @@ class CommandWorker:
 
     def prepare(self, request: WorkRequest) -> Launch:
         """Return the person's own command line; a missing one is a `ConfigError`."""
-        argv, shown = _reachable((*request.settings.argv, *request.settings.options), request)
+        argv, shown = reachable((*request.settings.argv, *request.settings.options), request)
         if not request.settings.argv:
             raise ConfigError(
                 'longwatch.toml: [worker] argv is empty; name the program: argv = ["./agent.sh"]'
@@ -54,7 +54,7 @@ class CommandWorker:
         return of_exit(end)
 
 
-def _reachable(argv: tuple[str, ...], request: WorkRequest) -> tuple[tuple[str, ...], tuple[Mount, ...]]:
+def reachable(argv: tuple[str, ...], request: WorkRequest) -> tuple[tuple[str, ...], tuple[Mount, ...]]:
     """Return the command line as it reads inside, and the person's own files in it, which have to be shown there.
 
     A word that is a file beside longwatch.toml means that file, wherever the checkout stands.
