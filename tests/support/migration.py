@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import tomlkit
 
 from longwatch.migrate import settings
@@ -30,7 +31,7 @@ CHECKS: Mapping[str, tuple[str, ...]] = {
 }
 HARNESS = """import hashlib, json, os, pathlib
 
-out, word = pathlib.Path(os.environ["LONGWATCH_RECEIPTS"]), os.environ["LONGWATCH_NONCE"]
+out, word = pathlib.Path(os.environ["LONGWATCH_RECEIPTS"]), os.environ["LONGWATCH_RUN"]
 
 
 def show(unit, kind, runtime="CHROMIUM_WEBENGINE", **states):
@@ -175,8 +176,6 @@ def settings_text(source: Path, attempts: Path | str = "attempts") -> str:
 
 def profile() -> Profile:
     """The policy as the settings of this repository make it."""
-    import msgspec  # noqa: PLC0415 - here only
-
     text = settings_text(Path("/source"))
     return msgspec.toml.decode(text, type=settings.MigrateSettings).policy_in_force()
 
@@ -242,12 +241,10 @@ def open_migration(folder: Path, *, handoff: str = "") -> Migration:
     repositories.commit_all(root, "As it was")
     found = Migration(root, folder / "attempts", folder / "flags", source=source)
     found.attempts.mkdir()
-    made = found.call("init", "migrate", "--worker", "replay", "--argv", str(found.attempts))
+    words = ("--worker", "replay", "--argv", str(found.attempts), "--profile", "blender-web")
+    made = found.call("init", "migrate", *words)
     assert made.returncode == 0, made
     found.watch.config.write_text(settings_text(source, found.attempts))
-    from longwatch.migrate.init import shipped  # noqa: PLC0415 - here only
-
-    (root / "prompt.md").write_text(shipped("blender-web.md"))
     repositories.commit_all(root, "The watch")
     for job, unit in (("shapes.cube", "cube"), ("shapes.ball", "ball"), ("colors", "red")):
         found.recorded(job, unit)

@@ -16,7 +16,7 @@ from longwatch.migrate.init import Initialised, WorkerChoice, initialise
 from longwatch.migrate.state import MigrateState
 
 
-def migrate(folder: Path, *, adapter: str, argv: tuple[str, ...]) -> Initialised:
+def migrate(folder: Path, *, adapter: str, argv: tuple[str, ...], profile: str = "plain") -> Initialised:
     """Make a git repository a watch.
 
     Raises:
@@ -28,7 +28,7 @@ def migrate(folder: Path, *, adapter: str, argv: tuple[str, ...]) -> Initialised
         raise RefusedError(
             f"{watch.hidden} holds the state of an earlier watch: move it away if it is not needed any more"
         )
-    made = initialise(folder, WorkerChoice(adapter=adapter, argv=argv))
+    made = initialise(folder, WorkerChoice(adapter=adapter, argv=argv), profile=profile)
     try:
         _state(Watch(made.root), MigrateState())
     except LongwatchError as error:

@@ -19,6 +19,9 @@ def init(
         list[str] | None,
         typer.Option("--argv", help="A word of the worker's command line; once for each word."),
     ] = None,
+    profile: Annotated[
+        str, typer.Option("--profile", help="Which policy holds: plain, or blender-web.")
+    ] = "plain",
     watch_dir: Annotated[
         Path, typer.Option("--watch-dir", help="The top folder of the git repository; by default this one.")
     ] = HERE,
@@ -32,5 +35,5 @@ def init(
     from longwatch.cli import beginning  # noqa: PLC0415 - help needs none of it
 
     with exits():
-        made = beginning.migrate(watch_dir.resolve(), adapter=worker, argv=tuple(argv or ()))
+        made = beginning.migrate(watch_dir.resolve(), adapter=worker, argv=tuple(argv or ()), profile=profile)
         show(made, as_json=as_json, text=lambda: beginning.text(made))

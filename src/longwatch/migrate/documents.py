@@ -15,23 +15,24 @@ from longwatch.kernel.config import Problem, at, conform
 T = TypeVar("T", bound=msgspec.Struct)
 
 
-class _FormError(ValueError):
-    """Why it is refused although the standard library takes it; never leaves this module."""
+class _LaxError(Exception):
+    """What the standard library takes and we do not; never leaves this module."""
+
+
+class _FormError(Exception):
+    """Why the bytes are no document; never leaves this module."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.mend)
+        self.problem = problem
 
 
 def read(name: str, raw: bytes, wanted: type[T]) -> T | tuple[Problem, ...]:
     """Return the document as a `wanted`, or everything that is wrong with its form; `name` is the file's."""
     try:
-        value = json.loads(raw.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant)
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        return (Problem(f"{name}: line {line}", "is not UTF-8 text: save it with the encoding UTF-8"),)
-    except json.JSONDecodeError as error:
-        return (Problem(f"{name}: line {error.lineno}, column {error.colno}", f"is no JSON: {error.msg}"),)
+        value = _decoded(name, raw)
     except _FormError as error:
-        return (Problem(name, str(error)),)
-    except RecursionError:
-        return (Problem(name, "is nested too deeply: a document of this kind is flat"),)
+        return (error.problem,)
     found = tuple(conform(value, wanted))
     if found:
         return tuple(Problem(f"{name}: {one.where}", one.mend) for one in found)
@@ -39,6 +40,23 @@ def read(name: str, raw: bytes, wanted: type[T]) -> T | tuple[Problem, ...]:
         return msgspec.convert(value, wanted)
     except msgspec.ValidationError as error:
         return (Problem(name, f"does not have the form that is asked for: {error}"),)
+
+
+def _decoded(name: str, raw: bytes) -> object:
+    try:
+        return json.loads(raw.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant)
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        where = f"{name}: line {line}"
+        raise _FormError(Problem(where, "is not UTF-8 text: save it with the encoding UTF-8")) from error
+    except json.JSONDecodeError as error:
+        where = f"{name}: line {error.lineno}, column {error.colno}"
+        raise _FormError(Problem(where, f"is no JSON: {error.msg}")) from error
+    except RecursionError as error:
+        mend = "is nested too deeply: a document of this kind is flat"
+        raise _FormError(Problem(name, mend)) from error
+    except _LaxError as error:
+        raise _FormError(Problem(name, str(error))) from error
 
 
 def repeated(where: str, names: Iterator[str]) -> Iterator[Problem]:
@@ -51,9 +69,9 @@ def repeated(where: str, names: Iterator[str]) -> Iterator[Problem]:
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     twice = [key for key, count in Counter(key for key, _ in pairs).items() if count > 1]
     if twice:
-        raise _FormError(f"has the key {twice[0]!r} twice in one object: keep one")
+        raise _LaxError(f"has the key {twice[0]!r} twice in one object: keep one")
     return dict(pairs)
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise _FormError(f"holds {name}, which is no JSON: write a number")
+    raise _LaxError(f"holds {name}, which is no JSON: write a number")

@@ -16,7 +16,9 @@ import msgspec
 from longwatch.kernel.config import nearest, refuse
 from longwatch.kernel.errors import ConfigError, PathError, RefusedError
 from longwatch.kernel.files import create, make_folder, read_bounded, replace
+from longwatch.migrate import profiles
 from longwatch.migrate.detect import Detected, Found, Repository, detect
+from longwatch.migrate.profiles import Profile
 from longwatch.migrate.repository.git import Git
 from longwatch.migrate.settings import ADAPTERS, FILE, MigrateSettings, problems
 
@@ -61,15 +63,19 @@ class _Layout(msgspec.Struct, frozen=True, kw_only=True):
 
     tasks: str
     prompt: str
+    profile: Profile
 
 
-def initialise(folder: Path, choice: WorkerChoice, *, search_path: str | None = None) -> Initialised:
+def initialise(
+    folder: Path, choice: WorkerChoice, *, profile: str = "plain", search_path: str | None = None
+) -> Initialised:
     """Make the top folder of a git repository a watch. Programs are looked for on `search_path`, or on PATH.
 
     Raises:
         RefusedError: the folder is not fit for it, or a watch already; the message says what to do.
-        ConfigError: the choice of worker is wrong.
+        ConfigError: the choice of worker or profile is wrong.
     """
+    policy = profiles.shipped(profile)
     git, branch = _repository(folder)
     root = git.root
     if os.path.lexists(root / FILE):
@@ -81,7 +87,9 @@ def initialise(folder: Path, choice: WorkerChoice, *, search_path: str | None = 
     worker = _worker(choice, repository)
     detected = detect(repository)
     layout = _Layout(
-        tasks=_free(root, _FOLDERS, _holds_no_cards), prompt=_free(root, _PROMPTS, _holds_prompt)
+        tasks=_free(root, _FOLDERS, _holds_no_cards),
+        prompt=_free(root, _PROMPTS, lambda path: _same_or_missing(path, shipped(policy.prompt))),
+        profile=policy,
     )
     text = _settings_text(branch, worker, detected, layout)
     _check(text)
@@ -151,10 +159,6 @@ def _holds_no_cards(path: Path) -> bool:
     return not others and _same_or_missing(path / EXAMPLE, shipped("example-card.md"))
 
 
-def _holds_prompt(path: Path) -> bool:
-    return _same_or_missing(path, shipped("migrate.md"))
-
-
 def _same_or_missing(path: Path, text: str) -> bool:
     data = text.encode()
     try:
@@ -175,10 +179,17 @@ def _settings_text(branch: str, worker: WorkerChoice, detected: Detected, layout
         "prompt": _toml(layout.prompt),
         "network": _toml(worker.adapter in {*_KEYS, "acp"}),
         "environment": _toml(_KEYS.get(worker.adapter, ())),
-        "checks": "\n\n".join(_check_text(one) for one in detected.found) or _NO_CHECKS,
+        "checks": _checks_text(layout.profile, detected),
         "share": _toml(detected.share),
     }
     return _SLOT.sub(lambda slot: values.get(slot[1], slot[0]), shipped("longwatch.toml"))
+
+
+def _checks_text(profile: Profile, detected: Detected) -> str:
+    """A profile with a queue of its own brings its checks; else they are what was found."""
+    if profile.queue.pointer:
+        return shipped(f"{profile.name}.toml").rstrip()
+    return "\n\n".join(_check_text(one) for one in detected.found) or _NO_CHECKS
 
 
 _NO_CHECKS = """\
@@ -247,7 +258,7 @@ def _write(root: Path, layout: _Layout, text: str) -> Iterator[str]:
     make_folder(root / layout.tasks)
     example = f"{layout.tasks}/{EXAMPLE}"
     for name, content in (
-        (layout.prompt, shipped("migrate.md")),
+        (layout.prompt, shipped(layout.profile.prompt)),
         (example, shipped("example-card.md")),
         (FILE, text),
     ):
@@ -266,7 +277,10 @@ def _missing(worker: WorkerChoice, detected: Detected, repository: Repository) -
 def _next_steps(
     worker: WorkerChoice, detected: Detected, layout: _Layout, missing: tuple[str, ...]
 ) -> Iterator[str]:
-    if not any(one.check.kind == "test" for one in detected.found):
+    queue = layout.profile.queue
+    if queue.pointer:
+        yield f"Name your sources, generators and checks in {FILE}, and write the queue: {queue.pointer} and what it names."
+    elif not any(one.check.kind == "test" for one in detected.found):
         yield f"No test command was found: add a check of kind test to {FILE}; nothing begins without one."
     if "bwrap" in missing:
         yield "Install bubblewrap (bwrap): without it nothing protects this machine from the worker."
@@ -281,5 +295,6 @@ def _next_steps(
             "The sandbox hides your home, and with it what the agent keeps there: hand on its key and its configuration "
             "with worker.environment and sandbox.expose."
         )
-    yield f"Write the first card: cp {layout.tasks}/{EXAMPLE} {layout.tasks}/001-first.md, and edit it. The example is no job."
+    if not queue.pointer:
+        yield f"Write the first card: cp {layout.tasks}/{EXAMPLE} {layout.tasks}/001-first.md, and edit it. The example is no job."
     yield f"Then: longwatch doctor, and longwatch run. Commit {FILE}, {layout.prompt} and {layout.tasks} if others work with them."

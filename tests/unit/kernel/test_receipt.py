@@ -253,6 +253,23 @@ def test_an_artifact_that_is_gone_or_differs_is_a_mismatch(watch: Watch) -> None
         assert answer(watch, watch.check) is Answer.SUBJECT_MISMATCH
 
 
+@pytest.mark.guarantee("K32", "M21")
+def test_what_a_check_left_and_the_watch_kept_is_looked_at_again(watch: Watch) -> None:
+    left = attestation.Descriptor(
+        name="cube.case.json", uri="evidence/1", digest=attestation.DigestSet(sha256=OTHER)
+    )
+    built = attestation.Descriptor(name="artifact: app.bin", digest=attestation.DigestSet(sha256=OTHER))
+    predicate = check_result()
+    facts = msgspec.structs.replace(predicate.facts, evidence=(left, built))
+    cited = sign_test_result(watch.store, watch.key, SUBJECT, msgspec.structs.replace(predicate, facts=facts))
+    decided = sign_summary(watch.store, watch.key, DECIDED, summary(cited))
+    assert answer(watch, decided) is Answer.EVIDENCE_MISSING
+    watch.repository.blobs[None, "evidence/1"] = Digest("1" * 64)
+    assert answer(watch, decided) is answer(watch, cited) is Answer.SUBJECT_MISMATCH
+    watch.repository.blobs[None, "evidence/1"] = OTHER
+    assert answer(watch, decided) is answer(watch, cited) is Answer.OK
+
+
 @pytest.mark.guarantee("K32")
 def test_a_cited_check_must_be_about_what_was_decided(watch: Watch) -> None:
     subjects = (

@@ -39,7 +39,6 @@ def files_of(root: Path) -> dict[str, bytes]:
     [
         CODEX,
         WorkerChoice(adapter="claude", argv=("/opt/claude",)),
-        WorkerChoice(adapter="acp", argv=("opencode", "acp")),
         WorkerChoice(adapter="command", argv=("./worker.sh", 'a "quoted" \\ wörd\x7f', "#")),
         WorkerChoice(adapter="replay", argv=("recorded",)),
         WorkerChoice(),
@@ -50,10 +49,24 @@ def test_the_written_settings_load_without_a_change(root: Path, choice: WorkerCh
     settings = load(root)
     assert settings.worker.adapter == done.worker
     assert settings.worker.argv == choice.argv
-    assert settings.worker.network == (done.worker in {"acp", "codex", "claude"})
+    assert settings.worker.network == (done.worker in {"codex", "claude"})
     assert settings.repository.branch == "main"
     assert [check.argv for check in settings.checks] == [("pytest", "-q")]
     assert [one.check.name for one in done.checks] == ["pytest"]
+
+
+@pytest.mark.guarantee("M2", "M20")
+def test_a_profile_brings_its_policy_its_checks_and_its_prompt(root: Path) -> None:
+    done = initialise(root, CODEX, profile="blender-web")
+    policy = load(root).policy_in_force()
+    assert policy.name == "blender-web"
+    assert {check.kind for check in load(root).checks} == set(policy.required_kinds)
+    template = (root / "prompt.md").read_text()
+    assert list(template_problems(template, cases=True)) == []
+    assert [one.where for one in template_problems(shipped("migrate.md"), cases=True)] == ["{{ evidence }}"]
+    assert any("migration/QUEUE.md" in hint for hint in done.hints)
+    with pytest.raises(ConfigError, match="did you mean `blender-web`"):
+        initialise(root, CODEX, profile="blender")
 
 
 @pytest.mark.guarantee("M2", "M23")

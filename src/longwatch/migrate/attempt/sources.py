@@ -45,7 +45,7 @@ def _rules(profile: Profile) -> Iterator[str]:
     if profile.required_runtimes:
         yield f"At least one case must come from {' and from '.join(f'`{one}`' for one in profile.required_runtimes)}."
     yield (
-        "The check finds an empty folder in `LONGWATCH_RECEIPTS` and a random word in `LONGWATCH_NONCE`, and leaves "
+        "The check finds an empty folder in `LONGWATCH_RECEIPTS` and a random word in `LONGWATCH_RUN`, and leaves "
         "`ID.case.json` there for each case, with the states that it observed beside it. Only receipts of our own run "
         "count; when you try the checks yourself, set both variables to a scratch folder and a word of yours."
     )

@@ -1,6 +1,6 @@
 """Case receipts: what a check says it observed, read by us after it ran, and held against the law (specification M21).
 
-A check of a case kind finds an empty folder in `LONGWATCH_RECEIPTS` and a random word in `LONGWATCH_NONCE`. For each case
+A check of a case kind finds an empty folder in `LONGWATCH_RECEIPTS` and a random word in `LONGWATCH_RUN`. For each case
 it leaves `CASE.case.json` there, and beside it the canonical states whose digests it observed. A receipt without this
 run's word was written beforehand or elsewhere, and counts as forged.
 """
@@ -27,7 +27,7 @@ from longwatch.migrate.queue.folder import Folder
 from longwatch.migrate.queue.forms import bad_digest, bad_file
 
 SUFFIX = ".case.json"
-FOLDER, NONCE = "LONGWATCH_RECEIPTS", "LONGWATCH_NONCE"
+FOLDER, NONCE = "LONGWATCH_RECEIPTS", "LONGWATCH_RUN"
 _RECEIPT_BYTES = 1024 * 1024
 ARTIFACT_BYTES = 64 * 1024**2
 _MOST = 2000
