@@ -52,8 +52,10 @@ def evidence(step):  # noqa: PLR0911 - one for each kind of step
             return st.booleans().map(lambda nominates: trained(step, nominates=nominates))
         case Confirm():
             block = {"kind": st.sampled_from(sorted(BLOCKS)), "last_block": st.booleans()}
-            void = st.sampled_from([False, False, False, True])
-            return st.fixed_dictionaries({**block, "void": void}).map(lambda how: confirmed(step, **how))
+            repeats = st.sampled_from([False, False, False, True])
+            return st.fixed_dictionaries({**block, "repeats": repeats}).map(
+                lambda how: confirmed(step, **how)
+            )
         case Anchor():
             worse = st.sets(st.sampled_from(step.rivals), max_size=1)
             passed = st.lists(st.integers(0, 100), min_size=len(step.rivals), max_size=len(step.rivals))

@@ -113,8 +113,8 @@ def pairs_of(step, kind):
     )
 
 
-def confirmed(step, kind, *, last_block=False, void=False) -> Confirmed:
-    pairs = () if void else pairs_of(step, kind)
+def confirmed(step, kind, *, last_block=False, repeats=False) -> Confirmed:
+    pairs = () if repeats else pairs_of(step, kind)
     if isinstance(step.confirmation, Confirmation):
         state = confirm(step.confirmation, outcomes(pairs))
         found = guards(pairs, margin_pooled=0.03, margin_slice=0.05)
@@ -127,7 +127,6 @@ def confirmed(step, kind, *, last_block=False, void=False) -> Confirmed:
         challenger_passed=12,
         problems=len(pairs),
         flips=FlipRate(0, 10),
-        void=void,
         last_block=last_block,
     )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from longwatch.kernel.errors import TransientError
 from longwatch.kernel.line import Outcome, Stopped
 from longwatch.kernel.program import Work
 from longwatch.learn.acceptance import (
@@ -15,6 +16,7 @@ from longwatch.learn.acceptance import (
     anchor,
     confirm,
     guards,
+    infra_share,
     is_void,
     lost,
     outcomes,
@@ -33,7 +35,11 @@ from longwatch.learn.tasks import Split, Task, Verdict
 
 
 def confirmation(work: Work[LearnStep], step: Confirm, place: Place) -> Outcome:
-    """Grade one block of fresh problems, fold it into the evidence, and rule."""
+    """Grade one block of fresh problems, fold it into the evidence, and rule.
+
+    Raises:
+        TransientError: the block is void; what our own trouble hid is graded again after a while.
+    """
     try:
         return succeeded(_block(work, step, place))
     except StoppedError:
@@ -41,32 +47,40 @@ def confirmation(work: Work[LearnStep], step: Confirm, place: Place) -> Outcome:
 
 
 def _block(work: Work[LearnStep], step: Confirm, place: Place) -> Confirmed:
+    name = f"{step.window.number:06d}-{step.block:04d}.json"
+    earlier = pairs_before(place, step.number, name)
     fresh = tasks_of(place.windows, step.window, Split.CONFIRM)
-    tasks, last = _asked(fresh, step, place.settings.acceptance.block)
+    block, last = _asked(fresh, step, place.settings.acceptance.block)
+    seen = {pair.problem for pair in earlier}
+    # An endless source repeats itself some day, and a problem counts once.
+    tasks = tuple(task for task in block if task.problem not in seen)
     label = f"block {step.block}"
     champion = _exam(work, place, step, step.champion, tasks, f"champion, {label}")
     challenger = _exam(work, place, step, step.challenger.adapter, tasks, f"challenger, {label}")
     pairs = pairs_of(tasks, champion, challenger)
-    name = f"{step.window.number:06d}-{step.block:04d}.json"
-    earlier = pairs_before(place, step.number, name)
-    void = is_void(pairs)
-    if not void:
-        pairs = staged(place.experiment(step.number) / "pairs" / name, tuple[Pair, ...], lambda: pairs)
-    counted = () if void else pairs
+    _refuse_void(work, step, pairs)
+    pairs = staged(place.experiment(step.number) / "pairs" / name, tuple[Pair, ...], lambda: pairs)
     flips = _flips(work, place, step, fresh)
     if isinstance(step.confirmation, StrictConfirmation):
-        ruling: Ruling | StrictRuling = veto(counted, step.confirmation)
+        ruling: Ruling | StrictRuling = veto(pairs, step.confirmation)
     else:
-        ruling = _rule(place, step.confirmation, earlier, counted, flips)
+        ruling = _rule(place, step.confirmation, earlier, pairs, flips)
     return Confirmed(
         ruling=ruling,
         champion_passed=champion.passed,
         challenger_passed=challenger.passed,
         problems=len(outcomes(pairs)),
         flips=flips,
-        void=void,
         last_block=last,
     )
+
+
+def _refuse_void(work: Work[LearnStep], step: Confirm, pairs: Sequence[Pair]) -> None:
+    """Count nothing of a block in which too much is our own trouble (L10): leaving that out might choose."""
+    if is_void(pairs):
+        text = f"Block {step.block} is void: {infra_share(pairs):.0%} of its pairs are our own trouble, not an answer's."
+        work.note("block.void", text)
+        raise TransientError(f"{text} It is graded again; `longwatch doctor` looks for the cause.")
 
 
 def _asked(fresh: tuple[Task, ...], step: Confirm, size: int) -> tuple[tuple[Task, ...], bool]:

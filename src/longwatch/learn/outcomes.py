@@ -39,6 +39,7 @@ from longwatch.learn.steps import (
 )
 
 Said = tuple[Note, ...]
+NO_MORE = "there are no more fresh problems"
 T = TypeVar("T")
 
 
@@ -103,9 +104,7 @@ def _exhausted(settings: LearnSettings, state: LearnState, why: str) -> tuple[Le
     ruling = state.experiment.ruling
     if ruling is None:
         return ended, (note,)
-    closed, said = _next(
-        settings, ended, "undecided", ("there are no more fresh problems", *ruling.sentences)
-    )
+    closed, said = _next(settings, ended, ruling.decision.value, (NO_MORE, *ruling.sentences))
     return closed, (note, *said)
 
 
@@ -183,12 +182,6 @@ def _counted(state: LearnState, found: Trained) -> LearnState:
 def _confirmed(
     settings: LearnSettings, state: LearnState, step: Confirm, found: Confirmed
 ) -> tuple[LearnState, Said]:
-    if found.void:
-        return state, (
-            Note(
-                "block.void", f"Block {step.block} is void: too much of it was our own trouble. Graded again."
-            ),
-        )
     ruling = found.ruling
     text = (
         f"Block {step.block}: champion {found.champion_passed}, challenger {found.challenger_passed} of {found.problems}. "
@@ -208,10 +201,11 @@ def _confirmed(
     moved = msgspec.structs.replace(state, experiment=confirmed)
     if ruling.accepts:
         return _stage(moved, Stage.ANCHOR), (note,)
-    if ruling.undecided:
+    if ruling.undecided and found.problems:
         # The evidence is valid at any stopping time, so it may go on with the fresh problems of the next window.
         return (_stage(moved, Stage.PREPARE, block=0) if found.last_block else moved), (note,)
-    ended, said = _next(settings, moved, ruling.decision.value, ruling.sentences)
+    sentences = (NO_MORE, *ruling.sentences) if ruling.undecided else ruling.sentences
+    ended, said = _next(settings, moved, ruling.decision.value, sentences)
     return ended, (note, *said)
 
 

@@ -268,10 +268,9 @@ class Confirmed(msgspec.Struct, frozen=True, kw_only=True, tag="confirmed"):
     champion_passed: int
     challenger_passed: int
     problems: int
+    """Of this block. None: the source repeats itself, and all were seen before."""
     flips: FlipRate
     """Of the champion (L15)."""
-    void: bool = False
-    """Too much of the block was our own trouble: nothing of it is counted, and it is graded again."""
     last_block: bool = False
     """The window has no more fresh problems."""
 

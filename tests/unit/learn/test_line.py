@@ -115,13 +115,14 @@ def test_a_window_with_too_few_fresh_problems_is_consumed_and_the_challenger_wai
     assert walk.step.window.number == 3
 
 
-@pytest.mark.guarantee("L10", "L17")
-def test_a_void_block_counts_nothing_and_is_asked_again():
-    walk = nominated(Walk())
-    before = walk.state.experiment
-    walk.do(confirmed, kind="gain", void=True)
-    assert walk.state.experiment == before
-    assert walk.said("block.void")
+@pytest.mark.guarantee("L17", "L26")
+def test_a_source_that_only_repeats_itself_decides_a_challenger_that_waits_for_fresh_problems():
+    walk = nominated(Walk()).do(confirmed, kind=UNDECIDED, last_block=True).do(prepared)
+    walk.do(confirmed, kind=UNDECIDED, last_block=True, repeats=True)
+    (decided,) = walk.state.history
+    assert decided.decision == "undecided"
+    assert "no more fresh problems" in decided.sentences[0]
+    assert walk.step.number == 2
 
 
 # -- what ended badly
