@@ -5,12 +5,14 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-from longwatch.kernel.errors import ConfigError, IntegrityError, NotReadyError
+from longwatch.kernel.errors import ConfigError, IntegrityError, LongwatchError, NotReadyError
 from longwatch.kernel.finding import Finding, Standing, fine, wrong
 from longwatch.kernel.signing import SigningKey
 from longwatch.kernel.watch import Watch
-from longwatch.learn.settings import LearnSettings, Student
+from longwatch.learn.settings import FILE, Curriculum, LearnSettings, Student
 from longwatch.learn.sources import humaneval
+from longwatch.learn.sources.choice import chosen
+from longwatch.learn.student import model
 from longwatch.learn.student.cache import cache_folder
 from longwatch.learn.student.fetch import SMOLLM2
 from longwatch.learn.tasks import Language
@@ -24,8 +26,8 @@ def prove(watch: Watch, settings: LearnSettings) -> None:
     """Raise what keeps the watch from working.
 
     Raises:
-        ConfigError: a package or a runtime is missing.
-        NotReadyError: the student was not fetched, or the sandbox does not hold here.
+        ConfigError: a package, a runtime, the student or the tasks are missing or cannot be used.
+        NotReadyError: the sandbox does not hold here.
     """
     SigningKey.load(watch.keys)
     problems = [finding for finding in findings(settings, watch.root) if finding.standing is Standing.WRONG]
@@ -43,7 +45,9 @@ def findings(settings: LearnSettings, root: Path) -> Iterator[Finding]:
         yield fine("packages", "torch, transformers, peft and safetensors are there")
     for language in settings.curriculum.languages:
         yield _runtime(language)
-    yield _student(settings)
+    if not missing:
+        yield _student(settings.student)
+    yield _tasks(settings.curriculum, root)
     if settings.audit.humaneval:
         yield _benchmark(root / settings.audit.humaneval)
 
@@ -55,13 +59,28 @@ def _runtime(language: Language) -> Finding:
     return fine(f"runtime {language}", program)
 
 
-def _student(settings: LearnSettings) -> Finding:
-    embedded = Student().model
-    if settings.student.model != embedded:
-        return fine("student", f"{settings.student.model}: looked for when an experiment loads it")
-    if (cache_folder() / f"{SMOLLM2.member_sha256}.gguf").is_file():
-        return fine("student", f"{embedded}, fetched")
-    return wrong("student", f"{embedded} was not fetched yet", "longwatch fetch")
+def _student(student: Student) -> Finding:
+    if student.model == model.EMBEDDED and not (cache_folder() / f"{SMOLLM2.member_sha256}.gguf").is_file():
+        return wrong("student", f"{student.model} was not fetched yet", "longwatch fetch")
+    try:
+        if student.model != model.EMBEDDED:
+            model.check(model.folder_of(student.model, cache_folder()))
+        if student.device not in {"auto", "cpu"}:
+            from longwatch.learn.student.load import choose_device  # noqa: PLC0415 - only torch knows an accelerator
+
+            choose_device(student.device)
+    except LongwatchError as error:
+        return wrong("student", str(error), f"correct [student] in {FILE}")
+    return fine("student", f"{student.model}, on {student.device}")
+
+
+def _tasks(curriculum: Curriculum, root: Path) -> Finding:
+    try:
+        source = chosen(curriculum, root, root / curriculum.public)
+    except LongwatchError as error:
+        return wrong("tasks", str(error), f"correct [curriculum] in {FILE}, or its file")
+    count = "without end" if source.length is None else f"{source.length} problems"
+    return fine("tasks", f"{curriculum.source}, {count}")
 
 
 def _benchmark(path: Path) -> Finding:

@@ -124,10 +124,12 @@ def measured() -> Iterator[None]:
 def _base(folder: str, dtype: torch.dtype) -> tuple[Any, Any]:
     from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: PLC0415 - takes seconds
 
+    # Nothing that a folder holds is ever executed: no code of its own, and no pickle.
+    safely: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, padding_side="left")
-        model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, local_files_only=True)
-    except (OSError, ValueError) as error:
+        tokenizer = AutoTokenizer.from_pretrained(folder, padding_side="left", **safely)
+        model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, use_safetensors=True, **safely)
+    except (OSError, ValueError, SafetensorError) as error:
         raise ConfigError(f"[student] model {folder} cannot be loaded: {error}") from error
     return model, tokenizer
 

@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from longwatch.kernel import digest, files
 from longwatch.kernel.digest import Binding, Digest, Entry
-from longwatch.kernel.errors import ConfigError, NotReadyError
+from longwatch.kernel.errors import ConfigError, NotReadyError, PathError
 from longwatch.kernel.statcache import StatCache
 from longwatch.learn.student.cache import cache_folder
 from longwatch.learn.student.convert import convert, converted
@@ -14,6 +17,7 @@ from longwatch.learn.student.fetch import SMOLLM2, Progress, fetch, silent
 EMBEDDED = "smollm2-135m"
 _TOKENIZER_PREFIXES = ("tokenizer", "special_tokens_map", "added_tokens", "vocab", "merges", "chat_template")
 _KNOWN = "models.digests"
+_JSON_BYTES = 16 * 1024 * 1024
 
 
 def embedded(cache: Path, *, source: Path | None = None, progress: Progress = silent) -> Path:
@@ -68,6 +72,38 @@ def _cached(model: str) -> Path:
         raise ConfigError(
             f"[student] model {model!r} is no folder here, and the Hugging Face cache has none of that name. Nothing was "
             f"downloaded: fetch it first (hf download {model}), or name a folder"
+        ) from error
+
+
+def check(folder: Path) -> None:
+    """Return if the folder holds what is loaded: a configuration, weights in safetensors and a chat template.
+
+    Whatever code it holds is never run.
+
+    Raises:
+        ConfigError: it does not.
+    """
+    _object(folder / "config.json")
+    if not any(folder.glob("*.safetensors")):
+        raise ConfigError(
+            f"[student] model {folder} has no weights in safetensors. Other formats can run code when they are read: convert "
+            "it (save_pretrained of transformers does), or choose another"
+        )
+    if "chat_template" not in _object(folder / "tokenizer_config.json") and not any(
+        folder.glob("chat_template*")
+    ):
+        raise ConfigError(
+            f"[student] model {folder} has no chat template: choose an instruction-tuned model (its name often ends in "
+            "-Instruct), or add a chat_template to its tokenizer_config.json"
+        )
+
+
+def _object(path: Path) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(files.read_bounded(path, _JSON_BYTES), type=dict[str, Any])
+    except (FileNotFoundError, PathError, msgspec.MsgspecError) as error:
+        raise ConfigError(
+            f"[student] model {path.parent} cannot be used: {path.name} is missing or damaged ({error})"
         ) from error
 
 
