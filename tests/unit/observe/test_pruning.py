@@ -2,6 +2,8 @@
 
 import json
 import struct
+import subprocess
+import sys
 
 import msgspec
 import pytest
@@ -9,17 +11,18 @@ from learning import Walk, anchored, confirmed, live, prepared, pruned, succeede
 from tests.support import watches
 
 from longwatch.cli import beginning
-from longwatch.kernel import files, lease
+from longwatch.kernel import files, lease, program
 from longwatch.kernel.clock import now
 from longwatch.kernel.digest import digest
 from longwatch.kernel.errors import LeaseHeldError, RefusedError
 from longwatch.kernel.journal import Note
+from longwatch.kernel.line import Report, Succeeded
 from longwatch.kernel.store import Intended, Store
 from longwatch.kernel.watch import Watch
 from longwatch.learn import adapters, adopting, settings
 from longwatch.learn.acceptance import Pair
 from longwatch.learn.place import Place
-from longwatch.learn.steps import Adopted
+from longwatch.learn.steps import Adopted, Pruned, Train
 from longwatch.learn.tasks import Verdict
 from longwatch.observe import pruning, verifying
 
@@ -136,3 +139,22 @@ def adopted(place: Place, walk: Walk) -> str:
     adapters.put(place.adapters, source.with_name(name), digest(name), lineage)
     walk.tell(succeeded(Adopted(adapter=name, receipt=receipt)))
     return receipt
+
+
+@pytest.mark.guarantee("L27", "L33")
+def test_the_step_is_a_program_of_its_own_and_a_repeat_is_harmless(place):
+    walk = Walk(place.settings)
+    live(walk, place, 6, prunes=False)
+    walk.do(prepared)
+    step = walk.step
+    folder = files.make_folder(place.watch.step(step.id))
+    files.replace(folder / program.STEP, msgspec.json.encode(step))
+    for experiments in (4, 0):
+        argv = (sys.executable, "-I", "-m", "longwatch.learn.program", str(folder))
+        assert subprocess.run(argv, check=False, capture_output=True).returncode == 0
+        report = msgspec.json.decode((folder / program.REPORT).read_bytes(), type=Report)
+        assert isinstance(report.outcome, Succeeded)
+        assert msgspec.json.decode(report.outcome.evidence, type=Pruned).experiments == experiments
+    assert folder.is_dir(), "its own folder is of the experiment in hand"
+    walk.tell(report.outcome)
+    assert isinstance(walk.step, Train)
