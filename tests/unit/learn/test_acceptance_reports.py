@@ -158,6 +158,8 @@ def test_the_strict_rule_nominates(pairs, base, research, decision):
         (record(5, 0, 14), Strict.SHORT),
         (record(15, 1, 10), Strict.LOST),
         (record(0, 1, 0), Strict.LOST),
+        (record(0, 0, 0, 20), Strict.NO_GAIN),
+        (record(1, 0, 0, 19), Strict.PASSES),
         ((*record(0, 0, 19), pair("i", True, None)), Strict.SHORT),
         ((*record(0, 0, 20), pair("i", True, None)), Strict.PASSES),
     ],

@@ -23,7 +23,7 @@ class Strict(StrEnum):
 
     PASSES = "passes"
     NO_GAIN = "no gain"
-    """Not more passes than the champion and than base."""
+    """Not more passes than the champion and than base; in the confirmation, none at all."""
     LOST = "lost"
     """A lost task too many: the next experiment begins at the champion."""
     SHORT = "short"
@@ -95,10 +95,15 @@ def nominate(pairs: Sequence[Pair], base: int, *, research: bool = False) -> Str
 
 
 def veto(pairs: Sequence[Pair], confirmation: StrictConfirmation) -> StrictRuling:
-    """Judge the matched confirmation: any lost task sends the next experiment back to the champion."""
+    """Judge the matched confirmation: any lost task sends the next experiment back to the champion.
+
+    Where nothing passed nothing was confirmed: its receipt would be empty.
+    """
     counted = msgspec.structs.replace(_count(pairs), confirmation=confirmation)
     if counted.lost:
         return msgspec.structs.replace(counted, decision=Strict.LOST)
+    if not counted.passed:
+        return msgspec.structs.replace(counted, decision=Strict.NO_GAIN)
     complete = sum(not pair.infra for pair in pairs)
     decision = Strict.PASSES if complete >= CONFIRMATION_TASKS else Strict.SHORT
     return msgspec.structs.replace(counted, decision=decision)
