@@ -14,11 +14,12 @@ from tests.support import migration
 
 from longwatch.kernel.watch import Watch
 from longwatch.migrate import settings
+from longwatch.migrate.attempt.handoff import overwritten
 from longwatch.migrate.checks.acceptance import Acceptance, prove
 from longwatch.migrate.place import Place
 from longwatch.migrate.queue import survey
 from longwatch.migrate.queue.folder import Folder
-from longwatch.migrate.steps import Candidate
+from longwatch.migrate.steps import Candidate, Done, Handoff
 
 Edit = Callable[[Path], object]
 MANIFEST, QUEUE = "migration/manifests/shapes.json", "migration/QUEUE.md"
@@ -159,3 +160,12 @@ def test_each_thing_that_is_not_so_is_named(place: Place, edit: Edit, why: str) 
 )
 def test_a_handoff_changes_only_what_is_generated(place: Place, path: str, why: str) -> None:
     assert f"{path}: {why}" in "\n".join(proved(place, paths=(*CHANGED, path)).reasons)
+
+
+@pytest.mark.guarantee("M32")
+def test_generators_leave_what_was_verified_as_it_is() -> None:
+    done = (Done(job="shapes.cube", card="1", receipt="r", commit="c", paths=("web/cube.txt",)),)
+    step = Handoff(id="s", job="shapes.handoff", task="shapes", number=1, baseline="b", card="2", done=done)
+    assert list(overwritten(step, (QUEUE, MANIFEST))) == []
+    (reason,) = overwritten(step, (QUEUE, "web/cube.txt"))
+    assert reason.startswith("web/cube.txt: it was verified as shapes.cube's")

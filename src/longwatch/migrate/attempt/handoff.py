@@ -4,6 +4,7 @@ They are trusted no more than a worker: what they changed is harvested, and prov
 """
 
 import secrets
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -165,6 +166,10 @@ def _harvested(work: Work[MigrateStep], desk: Desk) -> Outcome:
         return _refused(
             ("the generators changed nothing: a handoff writes the manifest and moves the pointer",)
         )
+    paths = tuple(change.path for change in taken.changes)
+    verified = tuple(overwritten(step, paths))
+    if verified:
+        return _refused(verified)
     name = f"{step.job}.{step.number}"
     summary = f"{step.task} is finished: {len(step.done)} verified jobs."
     message = f"Hand off {step.task}\n\n{summary}\n"
@@ -176,12 +181,20 @@ def _harvested(work: Work[MigrateStep], desk: Desk) -> Outcome:
         baseline=step.baseline,
         commit=commit,
         tree=taken.tree,
-        paths=tuple(change.path for change in taken.changes),
+        paths=paths,
         summary=summary,
         dirty_before=desk.git.dirty_paths(),
         covered=tuple(dict.fromkeys(unit for one in step.done for unit in one.units)),
     )
     return succeeded(Worked(candidate=candidate, usage=_FREE))
+
+
+def overwritten(step: Handoff, paths: Iterable[str]) -> Iterator[str]:
+    """Pure: yield each verified file that generators changed; what was verified stays as it was."""
+    owners = {path: one.job for one in step.done for path in one.paths}
+    for path in paths:
+        if path in owners:
+            yield f"{path}: it was verified as {owners[path]}'s, and a handoff leaves it as it is"
 
 
 def _refused(reasons: tuple[str, ...]) -> Outcome:
