@@ -174,7 +174,8 @@ def _find(program: str, folder: Path) -> str | None:
 def _growth(place: Place, state: MigrateState) -> Iterator[Finding]:
     if not place.watch.hidden.is_dir():
         return
-    used = sum(_bytes_below(folder) for folder in (place.attempts, place.watch.steps, place.watch.receipts))
+    folders = (place.attempts, place.watch.steps, place.watch.receipts, place.evidence)
+    used = sum(_bytes_below(folder) for folder in folders)
     done = sum(1 for job in state.jobs.values() if job.status is Status.DONE)
     cards = state.survey.cards if state.survey else ()
     host = place.settings.host

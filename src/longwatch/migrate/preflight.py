@@ -40,6 +40,8 @@ def problems(place: Place) -> Iterator[Problem]:
     yield from _worker_problems(place)
     yield from guarding.check_problems("", place.settings.checks, place)
     yield from guarding.card_problems(_cards(place), place)
+    yield from guarding.generator_problems(place)
+    yield from _source_problems(place)
 
 
 def _cards(place: Place) -> tuple[Card, ...]:
@@ -56,6 +58,13 @@ def _pattern_problems(place: Place) -> Iterator[Problem]:
         patterns.patterns_of_tests(place.settings.repository)
     except ConfigError as error:
         yield Problem("repository", str(error))
+
+
+def _source_problems(place: Place) -> Iterator[Problem]:
+    root = place.source_root
+    if root is not None and not root.is_dir():
+        where = f"queue.source_root = {place.profile.queue.source_root!r}"
+        yield Problem(where, "is no folder here: name the folder of the source system's files")
 
 
 def _prompt_problems(place: Place) -> Iterator[Problem]:

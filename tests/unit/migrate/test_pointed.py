@@ -9,7 +9,7 @@ from tests.support import migration, repositories
 
 from longwatch.kernel.finding import Standing
 from longwatch.kernel.watch import Watch
-from longwatch.migrate import pointed, settings
+from longwatch.migrate import pointed, preflight, settings
 from longwatch.migrate.declared import Bound
 from longwatch.migrate.place import Place
 from longwatch.migrate.queue import staleness, survey
@@ -84,3 +84,28 @@ def test_a_receipt_no_longer_holds_when_a_source_drifts(place: Place) -> None:
     assert "its digest differs" in why
     other = msgspec.structs.replace(done, card="2")
     assert staleness.stale(looked, (other,), cards) == (("shapes.cube", "its card changed"),)
+
+
+@pytest.mark.guarantee("M14", "M23")
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ('[["python3", "tools/handoff.py"]]', '[["python3", "-c", "pass"]]', "queue.handoff[0]"),
+        (
+            '[["python3", "tools/handoff.py"]]',
+            '[["python3", "tools/nothing.py"]]',
+            "is no file of the repository",
+        ),
+        ('[["python3", "tools/handoff.py"]]', '[["sh", "-c", "true"]]', "queue.handoff[0]"),
+        ("source_root = ", 'source_root = "/nowhere" #', "queue.source_root = '/nowhere': is no folder here"),
+        ('["python3", "tools/build.py"]', '["./firefox-tests.sh"]', "contains the word 'firefox'"),
+    ],
+)
+def test_what_could_never_end_well_is_told_before_a_token_is_spent(
+    place: Place, old: str, new: str, why: str
+) -> None:
+    repositories.write(place.repository, "prompt.md", "")
+    path = place.watch.config
+    path.write_text(path.read_text().replace(old, new, 1))
+    found = preflight.problems(Place(place.watch, settings.load(place.repository)))
+    assert why in "\n".join(f"{one.where}: {one.mend}" for one in found)

@@ -18,11 +18,10 @@ from longwatch.kernel.process import run, tail
 from longwatch.kernel.program import Work
 from longwatch.migrate.attempt.desk import fenced
 from longwatch.migrate.bench import Bench, bench_of
-from longwatch.migrate.commands.refusals import refusals
 from longwatch.migrate.evidence import succeeded
 from longwatch.migrate.place import INSIDE, Place
 from longwatch.migrate.queue import authority, survey
-from longwatch.migrate.queue.guarding import Tree
+from longwatch.migrate.queue.guarding import generator_problems
 from longwatch.migrate.repository import checkout, fence, harvest
 from longwatch.migrate.repository.git import Git
 from longwatch.migrate.steps import Candidate, Done, Handoff, MigrateStep, Refusal, Refused, Usage, Worked
@@ -98,10 +97,12 @@ def _prepare(work: Work[MigrateStep], step: Handoff, place: Place) -> Desk:
 
 def _generate(work: Work[MigrateStep], desk: Desk) -> tuple[str, ...]:
     """Run each generator; return why one of them may not run, or failed."""
+    objections = tuple(f"{one.where}: {one.mend}" for one in generator_problems(desk.place))
+    if objections:
+        return objections
     for number, argv in enumerate(desk.place.profile.queue.handoff, 1):
-        reasons = _objections(desk.place, argv)
-        if reasons or work.should_stop():
-            return reasons
+        if work.should_stop():
+            break
         command = _command(desk, argv, desk.kept / f"generator-{number}.log")
         with work.span("handoff", f"{desk.step.task}: {argv[0]}"):
             record = run(command, should_stop=work.should_stop)
@@ -110,13 +111,6 @@ def _generate(work: Work[MigrateStep], desk: Desk) -> tuple[str, ...]:
             how = record.limit_detail or f"exit code {record.exit_code}"
             return (f"generator `{' '.join(argv)}` failed ({how}). Its last lines:\n{tail(command.log, 20)}",)
     return ()
-
-
-def _objections(place: Place, argv: tuple[str, ...]) -> tuple[str, ...]:
-    """Generators are held to the same rules as checks (specification M14)."""
-    extra = place.settings.policy.executables
-    words = place.profile.forbidden_words
-    return refusals(argv, ".", allowed_extra=extra, forbidden_words=words, repository=Tree(place.repository))
 
 
 def _command(desk: Desk, argv: tuple[str, ...], log: Path) -> Command:

@@ -51,17 +51,26 @@ class Tree:
 
 def check_problems(where: str, checks: Iterable[Check], place: Place) -> Iterator[Problem]:
     """Yield what is wrong with the commands of checks; `where` names what they stand in."""
-    policy, tree = place.settings.policy, Tree(place.repository)
-    words = place.profile.forbidden_words
     for check in checks:
-        found = refusals(
-            check.argv,
-            check.cwd,
-            allowed_extra=policy.executables,
-            forbidden_words=words,
-            repository=tree,
-        )
+        found = _objections(check.argv, check.cwd, place)
         yield from (Problem(f"{where}checks.{check.name}", reason) for reason in found)
+
+
+def generator_problems(place: Place) -> Iterator[Problem]:
+    """Yield what is wrong with the generators of a handoff: they are held to the same rules as checks."""
+    for number, argv in enumerate(place.profile.queue.handoff):
+        found = _objections(argv, ".", place)
+        yield from (Problem(f"queue.handoff[{number}]", reason) for reason in found)
+
+
+def _objections(argv: tuple[str, ...], cwd: str, place: Place) -> tuple[str, ...]:
+    return refusals(
+        argv,
+        cwd,
+        allowed_extra=place.settings.policy.executables,
+        forbidden_words=place.profile.forbidden_words,
+        repository=Tree(place.repository),
+    )
 
 
 def card_problems(cards: Iterable[Card], place: Place) -> Iterator[Problem]:
