@@ -1,5 +1,6 @@
 """Proves, before an hour is spent, that the watch can do its work; and the lines of `doctor` that say so."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -44,7 +45,9 @@ def findings(settings: LearnSettings, root: Path) -> Iterator[Finding]:
     else:
         yield fine("packages", "torch, transformers, peft and safetensors are there")
     for language in settings.curriculum.languages:
-        yield _runtime(language)
+        yield _program(f"runtime {language}", _RUNTIMES[language])
+    for program in ("bwrap", "setpriv") if os.geteuid() == 0 else ("bwrap",):
+        yield _program("grader", program)
     if not missing:
         yield _student(settings.student)
     yield _tasks(settings.curriculum, root)
@@ -52,11 +55,11 @@ def findings(settings: LearnSettings, root: Path) -> Iterator[Finding]:
         yield _benchmark(root / settings.audit.humaneval)
 
 
-def _runtime(language: Language) -> Finding:
-    program = shutil.which(_RUNTIMES[language])
-    if program is None:
-        return wrong(f"runtime {language}", f"{_RUNTIMES[language]} is not on PATH", "install it")
-    return fine(f"runtime {language}", program)
+def _program(name: str, program: str) -> Finding:
+    found = shutil.which(program)
+    if found is None:
+        return wrong(name, f"{program} is not on PATH", "install it")
+    return fine(name, found)
 
 
 def _student(student: Student) -> Finding:

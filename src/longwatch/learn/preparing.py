@@ -54,7 +54,7 @@ def perform(work: Work[LearnStep], step: Prepare, place: Place) -> Outcome:
         dev=have.get(Split.DEV, 0),
         confirm=have.get(Split.CONFIRM, 0),
         sealed=have.get(Split.SEALED, 0),
-        left_out=sum(count for why, count in manifest.left_out.items() if why != windows.NOT_NEEDED),
+        left_out=sum(_left_out(manifest).values()),
     )
     return succeeded(_judged(step, place, window, manifest))
 
@@ -64,7 +64,13 @@ def _judged(step: Prepare, place: Place, window: Window, manifest: windows.Manif
     short = "" if step.fresh_only else manifest.shortage
     if not short and window.confirm < least:
         short = f"{window.confirm} fresh problems, {least} are needed"
+    if short and (reasons := _left_out(manifest)):
+        short += f" (left out: {', '.join(f'{count} {why}' for why, count in reasons.items())})"
     return Prepared(window=window, too_little=short, exhausted=bool(short) and manifest.exhausted)
+
+
+def _left_out(manifest: windows.Manifest) -> dict[str, int]:
+    return {why: count for why, count in manifest.left_out.items() if why != windows.NOT_NEEDED}
 
 
 def _wanted(step: Prepare, place: Place) -> dict[Split, int]:
