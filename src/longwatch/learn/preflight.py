@@ -81,7 +81,7 @@ def _tasks(curriculum: Curriculum, root: Path) -> Finding:
     try:
         source = chosen(curriculum, root, root / curriculum.public)
     except LongwatchError as error:
-        return wrong("tasks", str(error), f"correct [curriculum] in {FILE}, or its file")
+        return wrong("tasks", f"{curriculum.source}: {error}", f"correct [curriculum] in {FILE}, or its file")
     count = "without end" if source.length is None else f"{source.length} problems"
     return fine("tasks", f"{curriculum.source}, {count}")
 
