@@ -190,7 +190,8 @@ def _ask(work: Work[LearnStep], place: Place, who: Examinee, tasks: Sequence[Tas
         answer_s[answer.task, answer.sample] = time.monotonic() - began_s
         work.progress("generate", label, done=len(answer_s), total=len(requests))
 
-    with work.span("generate", label), measured():
+    # What a stop cuts is asked again as a whole, so it need not wait for the end of a step.
+    with work.span("generate", label), measured(), work.interruptible(StoppedError):
         made = generate(
             loaded, requests, who.sampling, batch=who.batch, should_stop=work.should_stop, on_answer=told
         )

@@ -65,6 +65,21 @@ def test_what_is_asked_together_hangs_on_the_tasks_alone(place, monkeypatch):
     }
 
 
+@pytest.mark.guarantee("L14")
+def test_a_pause_ends_generation_within_a_step(place, monkeypatch):
+    student, work = ByHeart(TASKS, {BASE: EVERY}).install(monkeypatch), work_in(place)
+    beyond = []
+
+    def hear(name, request):
+        work.ask_to_stop()
+        beyond.append(request)
+
+    monkeypatch.setattr(student, "answer", hear)
+    with pytest.raises(examining.StoppedError):
+        examine(work, place, who(), TASKS, "exam")
+    assert not beyond
+
+
 @pytest.mark.guarantee("L9", "L15")
 def test_samples_are_kept_apart_from_single_answers_and_from_other_seeds(place, monkeypatch):
     student = ByHeart(TASKS, {BASE: EVERY}).install(monkeypatch)
