@@ -81,7 +81,7 @@ $(VENV)/.dev: pyproject.toml $(VENV)/.learn | $(VENV)/bin/python
 	@$(PIP) -e '.[test,check,learn]'
 	@touch $@ $(VENV)/.base
 
-$(VENV)/.bench: pyproject.toml | $(VENV)/bin/python
+$(VENV)/.bench: pyproject.toml $(VENV)/.learn | $(VENV)/bin/python
 	@$(PIP) -e '.[bench]'
 	@touch $@ $(VENV)/.base
 

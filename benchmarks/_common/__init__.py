@@ -111,9 +111,11 @@ def watch_of_a_repository(folder: Path, *worker: str, settings: str = "") -> Wat
 
 
 @contextmanager
-def supervised(watch: Watch) -> Iterator["subprocess.Popen[bytes]"]:
+def supervised(watch: Watch, *options: str) -> Iterator["subprocess.Popen[bytes]"]:
     """Run `longwatch run` beside; it is stopped at the end."""
-    with subprocess.Popen((*LONGWATCH, "run"), cwd=watch.root, stdout=subprocess.DEVNULL) as process:
+    with subprocess.Popen(
+        (*LONGWATCH, "run", *options), cwd=watch.root, stdout=subprocess.DEVNULL
+    ) as process:
         try:
             yield process
         finally:
@@ -125,5 +127,5 @@ def until(condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
     deadline = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() > deadline:
-            sys.exit("it did not come within a minute: run the benchmark on an idle machine")
+            sys.exit(f"it did not come within {timeout_s:g} s: run the benchmark on an idle machine")
         time.sleep(0.005)
