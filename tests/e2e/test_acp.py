@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.support.agent_runs import AGENTS, NONCE, Ran, request, work
 from tests.support.messages_server import Messages, messages_server
@@ -32,7 +33,7 @@ RESULT = {
     "reason": "",
 }
 EDIT = {"filePath": "/repo/hello.py", "oldString": "+ 1", "newString": "+ 2"}
-COMMAND = "python3 hello.py; (setsid sleep 300 &); touch /etc/escaped || exit 3"
+COMMAND = "python3 hello.py; (setsid sleep 300 >/dev/null 2>&1 &); touch /etc/escaped || exit 3"
 SCRIPT: list[Answer] = [
     [{"words": "I look."}, {"tool": "read", "arguments": {"filePath": "/etc/passwd"}}],
     [{"tool": "edit", "arguments": EDIT}],
@@ -109,7 +110,7 @@ def test_a_run_that_edits_a_repository(tmp_path: Path) -> None:
 
 
 @pytest.mark.guarantee("M6", "M9", "K25")
-@pytest.mark.parametrize(("mode", "kind"), [("401", "auth"), ("quota", "quota"), ("404", "fault")])
+@pytest.mark.parametrize(("mode", "kind"), [("401", "auth"), ("quota", "quota")])
 def test_the_provider_refuses(tmp_path: Path, mode: str, kind: str) -> None:
     ran = drive(tmp_path, mode)
     assert ran.failure is not None
@@ -133,7 +134,7 @@ def test_a_refused_port(tmp_path: Path) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
-        ran = work(tmp_path, ask(tmp_path, url, start_s=10.0), expose=(AGENTS,))
+        ran = work(tmp_path, ask(tmp_path, url, start_s=8.0), expose=(AGENTS,))
     assert ran.failure is not None
     assert ran.failure.kind == "transient"
     assert ran.record.limit is LimitHit.MONITOR
@@ -144,7 +145,7 @@ def test_a_refused_port(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("mode", "limit"), [("hang-later", LimitHit.MONITOR), ("truncate", LimitHit.WALL)])
 def test_a_model_that_breaks_off_after_an_action(tmp_path: Path, mode: str, limit: LimitHit) -> None:
     """Edits may be half done. A stream that always ends too early is asked for again and again."""
-    ran = drive(tmp_path, mode, wall_s=20.0)
+    ran = drive(tmp_path, mode, wall_s=15.0)
     assert ran.failure is not None
     assert ran.failure.kind == "interrupted"
     assert ran.record.limit is limit
@@ -155,9 +156,8 @@ def test_a_model_that_breaks_off_after_an_action(tmp_path: Path, mode: str, limi
 def test_denied_tools(tmp_path: Path) -> None:
     """Without a sandbox of ours, files outside the repository are not for the agent."""
     with messages_server([SCRIPT[0], [{"words": "Done."}]]) as model:
-        asked = ask(tmp_path, model.url)
-        settled = request(tmp_path / "repo", asked.settings, environment=asked.environment, confined=False)
-        ran = work(tmp_path, settled, expose=(AGENTS, PROGRAM.parent))
+        asked = msgspec.structs.replace(ask(tmp_path, model.url), confined=False)
+        ran = work(tmp_path, asked, expose=(AGENTS, PROGRAM.parent))
     assert ran.failure is not None
     assert ran.failure.kind == "fault"
     assert "was denied every tool (/etc)" in ran.failure.message
@@ -199,7 +199,7 @@ def shop_with_opencode(
 @pytest.mark.guarantee("M6", "M7", "M9", "M12", "M15", "K24", "K26")
 def test_opencode_does_a_job_after_its_provider_was_down(tmp_path: Path) -> None:
     """What the provider could not do is no attempt at the job."""
-    with shop_with_opencode(tmp_path, "503", model_start_timeout_s=12.0) as (shop, model):
+    with shop_with_opencode(tmp_path, "503", model_start_timeout_s=10.0) as (shop, model):
         supervisor = shop.begin()
         seen = shop.wait("waiting", lambda seen: seen.phase == "waiting", timeout_s=60)
         assert "transient" in seen.reason

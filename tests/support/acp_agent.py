@@ -2,7 +2,7 @@
 
 The script is a JSON object, `{method: [steps]}`: what it does when that method is asked for. A step is a message that
 it sends (`@ID@` stands for the id of the request), `{"wait": true}` (for an answer of the client's), `{"raw": text}` or
-`{"exit": code}`. What it received lies beside the script at the end, a line for each message.
+`{"exit": code}`. What it received lies in its folder at the end, in `script.received`, a line for each message.
 """
 
 import json
@@ -14,7 +14,7 @@ SCRIPT = Path(sys.argv[1])
 
 def main() -> None:
     script = json.loads(SCRIPT.read_text())
-    with SCRIPT.with_suffix(".received").open("w") as received:
+    with Path("script.received").open("w") as received:
         for line in sys.stdin:
             print(line, end="", file=received, flush=True)
             asked = json.loads(line)

@@ -17,7 +17,7 @@ from longwatch.migrate.settings import WorkerSettings
 from longwatch.sandbox import SANDBOXES, Plan
 from tests.support.repositories import commit_all, new_repository, write
 
-AGENTS = Path(__file__).parents[1] / "agents" / "node_modules"
+AGENTS = (Path(__file__).parents[1] / "agents" / "node_modules").resolve()
 NONCE = "nonce-0123456789"
 REPOSITORY = Path("/repo")
 PATH = "/usr/local/bin:/usr/bin:/bin"

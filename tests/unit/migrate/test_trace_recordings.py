@@ -56,6 +56,7 @@ CODEX = [
     ("badtool", "succeeded", 0, "fault"),
     ("emptymsg", "succeeded", 0, "fault"),
     ("home-in-tmp", "succeeded", 0, "fault"),
+    ("no-sandbox", "succeeded", 0, "fault"),
     ("hang", None, 0, "fault"),
 ]
 CLAUDE = [
@@ -74,6 +75,7 @@ CLAUDE = [
     ("r1-refused", "failed", 0, "transient"),
     ("hang", "failed", 0, "transient"),
     ("credit", "failed", 0, "quota"),
+    ("usage", "failed", 0, "quota"),
     ("default", "succeeded", 0, "fault"),
     ("dontask", "succeeded", 0, "fault"),
     ("nonroot", "succeeded", 0, "fault"),
@@ -97,9 +99,7 @@ ACP = [
     ("opencode-503", None, 0, "fault"),
 ]
 ALL = [
-    (program, *row)
-    for program, rows in (("codex", CODEX), ("claude", CLAUDE), ("acp", ACP))
-    for row in rows
+    (program, *row) for program, rows in (("codex", CODEX), ("claude", CLAUDE), ("acp", ACP)) for row in rows
 ]
 
 
@@ -199,6 +199,11 @@ def test_a_usage_limit_says_when_it_ends() -> None:
     assert failure is not None
     assert failure.kind is FailureClass.QUOTA
     assert failure.retry_after_s == 61 * 60 + 60  # 16:06 to 5:07 PM, and the minute that the text cut off
+    failure = classify(read("claude", "usage"), RunEnd(exit_code=1), CLAUDE_FAILURES, NOW)
+    assert failure is not None
+    assert failure.kind is FailureClass.QUOTA
+    assert failure.retry_after_s is not None
+    assert 0 < failure.retry_after_s < 86_400
 
 
 @pytest.mark.guarantee("M12")
@@ -207,3 +212,6 @@ def test_a_sandbox_that_ran_no_command_is_named() -> None:
     failure = classify(read("codex", "home-in-tmp"), RunEnd(exit_code=0, log_tail=tail), CODEX_FAILURES, NOW)
     assert failure is not None
     assert "no command could run in the sandbox of codex" in failure.message
+    failure = classify(read("codex", "no-sandbox"), RunEnd(exit_code=0), CODEX_FAILURES, NOW)
+    assert failure is not None
+    assert "no command could run in the sandbox of codex: bwrap: Creating new namespace" in failure.message

@@ -44,8 +44,8 @@ def greet(place: Place) -> str:
         )
         monitor = TraceMonitor(adapter.trace(), None)
         record = run(command, monitor=monitor)
-        if record.ok and monitor.state.agent:
-            return monitor.state.agent
+        if record.ok:
+            return monitor.state.agent or "nothing"
         raise ConfigError(record.limit_detail or tail(command.log, 3) or "it said nothing")
 
 

@@ -40,7 +40,7 @@ def _event(
             return _result(state, event, elapsed_s)
         case "system" if event.get("subtype") == "api_retry":
             return reading.erred(state, before, _retry(event))
-        case "system":
+        case "system" | "rate_limit_event":
             return state
         case _:
             return reading.unknown(state)

@@ -9,6 +9,8 @@ from longwatch.migrate.attempt.trace.model import Ending, Item, ProviderError, T
 
 _CALLS = frozenset({"command_execution", "file_change", "mcp_tool_call", "collab_tool_call"})
 _WORDS = frozenset({"agent_message", "reasoning", "todo_list", "web_search"})
+_NO_SANDBOX = "bwrap: "
+"""What a command prints instead of running, where the sandbox of codex cannot be made."""
 _QUIET = frozenset({"thread.started", "turn.started", "item.updated"})
 
 
@@ -69,6 +71,9 @@ def _call_ended(state: TraceState, item: Mapping[str, object], elapsed_s: float)
     name = reading.text(item, "id")
     if all(other.id != name for other in state.in_flight):
         state = reading.began(state, elapsed_s, Item(name, _title(item)))
+    printed = reading.text(item, "aggregated_output")
+    if printed.startswith(_NO_SANDBOX):
+        return reading.erred(reading.settled(state, name, done=False), state, _error(printed))
     ran = type(item.get("exit_code")) is int or reading.text(item, "status") == "completed"
     return reading.settled(state, name, done=ran)
 

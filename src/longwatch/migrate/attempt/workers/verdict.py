@@ -119,8 +119,9 @@ def _of_idleness(state: TraceState, end: RunEnd, table: Table, now: datetime) ->
     if state.denied:
         names = ", ".join(dict.fromkeys(state.denied))
         return _fault(f"{table.program} was denied every tool ({names}): allow them in [worker] options")
-    if re.search(table.broken_sandbox, _printed(end)):
-        return _fault(f"no command could run in the sandbox of {table.program}: {_last_words(end)}")
+    for error in (*reversed(state.provider_errors), ProviderError(text=_printed(end))):
+        if re.search(table.broken_sandbox, error.text):
+            return _fault(f"no command could run in the sandbox of {table.program}: {_shown(error)}")
     return _fault(f"{table.program} answered without a single tool call that worked: {_said(state)}")
 
 
