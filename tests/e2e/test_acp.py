@@ -23,7 +23,7 @@ from longwatch.migrate.settings import WorkerSettings
 
 pytestmark = [pytest.mark.agent, pytest.mark.e2e]
 
-OPENCODE = AGENTS / "opencode-ai" / "bin" / "opencode.exe"
+OPENCODE = AGENTS / "opencode-linux-x64" / "bin" / "opencode"
 KEY = "sk-very-secret-key"
 RESULT = {
     "nonce": NONCE,
