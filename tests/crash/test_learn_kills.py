@@ -1,6 +1,6 @@
 """One experiment again and again, each time with another misfortune: it decides the same, on the same evidence.
 
-The misfortunes are in `tests.support.learn_killer`. Nothing is lost and nothing is counted twice.
+The misfortunes are in `tests.support.learn_misfortunes`. Nothing is lost and nothing is counted twice.
 """
 
 import json
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.timeout(900)
 COUNTS = {Split.TRAIN: 36, Split.DEV: 12, Split.CONFIRM: 20, Split.SEALED: 8}
 KILLED = ("writes", "damage", "random-1", "random-2")
 HOPELESS = ("idle", "noise-1", "noise-2", "noise-3")
-TRIALS = ("whole", *KILLED, "clock", "cells", *HOPELESS)
+TRIALS = ("whole", *KILLED, "pauses", "clock", "cells", *HOPELESS)
 DISKS = ("disk-collecting", "disk-training", "disk-adopting")
 MIB = 1024 * 1024
 METER_S = 0.5
@@ -145,6 +145,16 @@ def test_supervisors_and_steps_were_killed_at_random(told):
         if kind == "step.adopted"
     ]
     assert adopted, "an experiment outlived its supervisor, and the next one waited for it"
+
+
+@pytest.mark.guarantee("L12", "L14", "K12", "K35")
+def test_paused_in_every_phase_it_decides_the_same(told):
+    trial = told["pauses"]
+    assert trial["codes"] == [0, 0, 0, 0]
+    seconds = [*trial["paused_at_s"], trial["active_s"]]
+    assert seconds == sorted(seconds)
+    assert seconds[0] > 0
+    holds(trial, told["whole"])
 
 
 @pytest.mark.guarantee("L12")
