@@ -361,3 +361,13 @@ def test_a_log_in_use_is_read_as_a_whole(path):
     assert path.with_name("watch.db-wal").stat().st_size > 0
     assert len(tuple(Store.read(path).events())) == 51
     assert msgspec.json.decode(Store.read(path).snapshot().line) == {"n": 0}
+
+
+@pytest.mark.guarantee("K8")
+@pytest.mark.parametrize("code", [sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL])
+def test_a_database_that_others_use_is_not_damaged(path, code):
+    busy = sqlite3.OperationalError("database is locked")
+    busy.sqlite_errorcode = code
+    found = database.translate(path, busy)
+    assert not isinstance(found, StateError)
+    assert str(path) in str(found)
