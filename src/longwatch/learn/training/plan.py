@@ -23,8 +23,8 @@ from longwatch.learn.training.rows import Row, Tokens, encode
 
 LOWERED = 0.5
 """What a setback does to the rate."""
-PROBED = 2
-"""So many rows make the probe: the shortest, because every checkpoint reads them."""
+PROBED = 1
+"""So many rows make the probe: the shortest, because reading it is most of what a checkpoint costs."""
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
