@@ -4,7 +4,8 @@
 
 Ours at the batch against ours one at a time, and against plain `transformers` generate at the same batch, both on
 answers of equal length (nothing stops early) and on answers that stop by themselves, where only tokens up to the
-closing fence count. Needs the embedded model: `longwatch fetch`.
+closing fence count. Both compute in the environment of a step's program, where threads that wait do not spin. Needs the
+embedded model: `longwatch fetch`.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 
 import msgspec
+from _common import as_a_step
 
 from longwatch.learn.settings import Student
 from longwatch.learn.student.answers import Request, Sampling, is_closed
@@ -189,6 +191,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    as_a_step()
     with threads():
         loaded = load(Student(model=options.model))
         result = measure(loaded, options)

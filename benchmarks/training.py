@@ -2,15 +2,14 @@
 
     python benchmarks/training.py [--model FOLDER] [--rows N] [--batch N] [--rounds N] [--json]
 
-TRL and its `datasets` are no dependency of Longwatch: `pip install trl datasets` into this environment first. Without them
-the peer is transformers' own Trainer, and the result says so. The peer gets what helps it: no activation checkpointing, no
-logging, no saving; and the loss on the answers only, as ours. Ours saves checkpoints as the recipe says, and their cost is
-told apart. Tokens are those of the rows, without padding; each side warms up with one step that does not count.
+TRL and its `datasets` come with the extra `bench`. TRL gets what helps it: no activation checkpointing, no logging, no
+saving; and the loss on the answers only, as ours. The cost of our checkpoints is told apart, for the recipe of a new watch.
+Tokens are those of the rows, without padding; each side warms up with one step that does not count. Both compute in the
+environment of a step's program, where threads that wait do not spin.
 """
 
 import argparse
 import importlib
-import importlib.util
 import json
 import logging
 import os
@@ -20,28 +19,29 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import torch
-from peft import LoraConfig, get_peft_model
-from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
+from _common import as_a_step
+from peft import LoraConfig
+from transformers import PrinterCallback, TrainerCallback
 
 from longwatch.kernel.digest import of_bytes
+from longwatch.learn import settings
+from longwatch.learn.init import initialise
 from longwatch.learn.settings import Recipe, Student
 from longwatch.learn.student.load import load
 from longwatch.learn.student.model import EMBEDDED
 from longwatch.learn.training import checkpoints, gradient
-from longwatch.learn.training.loop import train
+from longwatch.learn.training.loop import CLIP, train
 from longwatch.learn.training.lora import Learner
-from longwatch.learn.training.plan import Job
+from longwatch.learn.training.memory import CPU_MICRO_TOKENS
+from longwatch.learn.training.plan import PROBED, Job
 from longwatch.learn.training.results import Progress, Report, Trained
 from longwatch.learn.training.rows import Row, Tokens, encode
-
-INTERVAL = 20
-"""Steps between two checkpoints, as in the usual recipe."""
 
 
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,21 +64,23 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     model: str
     dtype: str
-    peer: str
     rows: int
     mean_tokens: float
     batch: int
     threads: int
     rounds: int
     ours_per_s: float
-    peer_per_s: float
+    trl_per_s: float
     speed: float
-    """Ours by the peer's; more is better, the goal is 1."""
+    """Ours by TRL's, round by round; more is better, the goal is 1."""
     step_s: float
+    """Of the recipe that a new watch has."""
     checkpoint_s: float
-    """The probe, the hashes and the waiting for the disk."""
+    """The probe, the digests and the waiting for the disk."""
+    checkpoint_steps: int
+    """Steps between two checkpoints in that recipe."""
     checkpoint_share: float
-    """Of the time between two checkpoints that are `INTERVAL` steps apart; the goal is under 0.02."""
+    """Of the time between two checkpoints; the goal is under 0.02."""
 
 
 def make_rows(count: int) -> tuple[Row, ...]:
@@ -132,15 +134,15 @@ def ours(setting: Setting) -> float:
     return speed_of_steps(setting, run)
 
 
-def peers(setting: Setting) -> float:
-    """Tokens a second of TRL's SFTTrainer, or of transformers' Trainer."""
+def theirs(setting: Setting) -> float:
+    """Tokens a second of TRL's SFTTrainer."""
     torch.use_deterministic_algorithms(False)
     torch.set_num_threads(setting.threads)
     loaded = load(Student(model=setting.model, device="cpu"))
 
     def run(ended: Callable[[], None]) -> None:
         with tempfile.TemporaryDirectory(prefix="longwatch-training-") as folder:
-            trainer = make_peer(setting, loaded.model, loaded.tokenizer, folder)
+            trainer = make_trainer(setting, loaded.model, loaded.tokenizer, folder)
             trainer.add_callback(_callback(ended))
             trainer.remove_callback(PrinterCallback)
             trainer.train()
@@ -148,69 +150,44 @@ def peers(setting: Setting) -> float:
     return speed_of_steps(setting, run)
 
 
-def make_peer(setting: Setting, model: Any, tokenizer: Any, folder: str) -> Any:
-    """The peer, with the same adapter, optimiser, schedule and clipping."""
-    lora = LoraConfig(
-        r=8, lora_alpha=16, target_modules="all-linear", lora_dropout=0.0, task_type="CAUSAL_LM"
+def make_trainer(setting: Setting, model: Any, tokenizer: Any, folder: str) -> Any:
+    """TRL's trainer, with the same adapter, optimiser, schedule and clipping."""
+    datasets, trl = importlib.import_module("datasets"), importlib.import_module("trl")
+    datasets.disable_progress_bars()
+    chats = [
+        {
+            "prompt": [{"role": "user", "content": row.prompt}],
+            "completion": [{"role": "assistant", "content": row.answer}],
+        }
+        for row in setting.rows
+    ]
+    config = trl.SFTConfig(
+        output_dir=folder,
+        per_device_train_batch_size=setting.batch,
+        num_train_epochs=1,
+        learning_rate=2e-4,
+        lr_scheduler_type="cosine",
+        weight_decay=0.0,
+        max_grad_norm=1.0,
+        save_strategy="no",
+        logging_strategy="no",
+        report_to="none",
+        use_cpu=True,
+        bf16=False,
+        disable_tqdm=True,
+        gradient_checkpointing=False,
+        max_length=512,
+        completion_only_loss=True,
     )
-    shared: dict[str, Any] = {
-        "output_dir": folder,
-        "per_device_train_batch_size": setting.batch,
-        "num_train_epochs": 1,
-        "learning_rate": 2e-4,
-        "lr_scheduler_type": "cosine",
-        "weight_decay": 0.0,
-        "max_grad_norm": 1.0,
-        "save_strategy": "no",
-        "logging_strategy": "no",
-        "report_to": "none",
-        "use_cpu": True,
-        "bf16": False,
-        "disable_tqdm": True,
-        "gradient_checkpointing": False,
-    }
-    if has_trl():
-        datasets, trl = importlib.import_module("datasets"), importlib.import_module("trl")
-        datasets.disable_progress_bars()
-        chats = [
-            {
-                "prompt": [{"role": "user", "content": row.prompt}],
-                "completion": [{"role": "assistant", "content": row.answer}],
-            }
-            for row in setting.rows
-        ]
-        return trl.SFTTrainer(
-            model=model,
-            args=trl.SFTConfig(**shared, max_length=512, completion_only_loss=True),
-            train_dataset=datasets.Dataset.from_list(chats),
-            processing_class=tokenizer,
-            peft_config=lora,
-        )
-    return Trainer(
-        model=get_peft_model(model, lora),
-        args=TrainingArguments(**shared),
-        train_dataset=list(setting.tokens),
-        data_collator=_collate,
-    )
-
-
-def has_trl() -> bool:
-    """Whether the named peer is installed."""
-    return all(importlib.util.find_spec(name) is not None for name in ("trl", "datasets"))
-
-
-def _collate(rows: Sequence[Tokens]) -> dict[str, torch.Tensor]:
-    width = max(len(row.ids) for row in rows)
-    return {
-        "input_ids": torch.tensor([[*row.ids, *[0] * (width - len(row.ids))] for row in rows]),
-        "attention_mask": torch.tensor([[1] * len(row.ids) + [0] * (width - len(row.ids)) for row in rows]),
-        "labels": torch.tensor(
-            [
-                [-100] * row.prompt + list(row.ids[row.prompt :]) + [-100] * (width - len(row.ids))
-                for row in rows
-            ]
+    return trl.SFTTrainer(
+        model=model,
+        args=config,
+        train_dataset=datasets.Dataset.from_list(chats),
+        processing_class=tokenizer,
+        peft_config=LoraConfig(
+            r=8, lora_alpha=16, target_modules="all-linear", lora_dropout=0.0, task_type="CAUSAL_LM"
         ),
-    }
+    )
 
 
 def _callback(ended: Callable[[], None]) -> Any:
@@ -223,26 +200,42 @@ def _callback(ended: Callable[[], None]) -> Any:
     return Ends()
 
 
-def checkpoint_seconds(setting: Setting, rounds: int) -> float:
-    """What one checkpoint costs: the probe's loss, the look for NaN, the bytes, their digests and the disk."""
-    loaded = load(Student(model=setting.model, device="cpu"))
-    learner = Learner(loaded.model, Recipe(), None)
-    gradient.accumulate(learner.model, setting.tokens[: setting.batch], 512, lambda: None)
-    learner.update(1e-4)
-    probe = sorted(setting.tokens, key=lambda row: len(row.ids))[:2]
-    times = []
+def shipped() -> Recipe:
+    """The recipe of a new watch."""
     with tempfile.TemporaryDirectory(prefix="longwatch-training-") as folder:
+        initialise(Path(folder))
+        return settings.load(Path(folder)).training
+
+
+def checkpoint_cost(setting: Setting, recipe: Recipe, rounds: int) -> tuple[float, float]:
+    """Seconds of a step of this recipe, and of a checkpoint: the probe's loss, the look for NaN, the bytes, their digests
+    and the disk.
+    """
+    loaded = load(Student(model=setting.model, device="cpu"))
+    learner = Learner(loaded.model, recipe, None)
+    probe = sorted(setting.tokens, key=lambda row: len(row.ids))[:PROBED]
+    steps, saves = list[float](), list[float]()
+    with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix=".bench-") as folder:
         for step in range(rounds + 1):
             began_s = time.perf_counter()
+            learner.forget_gradient()
+            first = step * recipe.batch % len(setting.tokens)
+            gradient.accumulate(
+                learner.model, setting.tokens[first : first + recipe.batch], CPU_MICRO_TOKENS, lambda: None
+            )
+            gradient.clip(learner.parameters, CLIP)
+            learner.update(recipe.learning_rate)
+            saving_s = time.perf_counter()
             loss = gradient.probe_loss(learner.model, probe)
             if not learner.finite():
                 raise SystemExit("the student is not finite")
             place = checkpoints.Place(
-                run=of_bytes(b""), step=step, micro_tokens=512, first_probe=loss, probe=loss
+                run=of_bytes(b""), step=step, micro_tokens=CPU_MICRO_TOKENS, first_probe=loss, probe=loss
             )
             checkpoints.save(Path(folder), place, learner.tensors())
-            times.append(time.perf_counter() - began_s)
-    return statistics.median(times[1:])
+            steps.append(saving_s - began_s)
+            saves.append(time.perf_counter() - saving_s)
+    return statistics.median(steps[1:]), statistics.median(saves[1:])
 
 
 def measure(model: str, count: int, batch: int, rounds: int) -> Result:
@@ -254,26 +247,25 @@ def measure(model: str, count: int, batch: int, rounds: int) -> Result:
     setting = Setting(model=model, rows=rows, tokens=tokens, batch=batch, threads=threads)
     if len(tokens) != len(rows) or setting.steps < 2:
         raise SystemExit("at least two steps are needed, and every row must fit")
-    speeds = [(ours(setting), peers(setting)) for _ in range(rounds)]
-    ours_per_s, peer_per_s = (statistics.median(side) for side in zip(*speeds, strict=True))
-    mean = statistics.mean(len(row.ids) for row in tokens)
-    step_s = mean * batch / ours_per_s
-    checkpoint_s = checkpoint_seconds(setting, 5)
+    speeds = [(ours(setting), theirs(setting)) for _ in range(rounds)]
+    ours_per_s, trl_per_s = (statistics.median(side) for side in zip(*speeds, strict=True))
+    recipe = shipped()
+    step_s, checkpoint_s = checkpoint_cost(setting, recipe, 9)
     return Result(
         model=model,
         dtype=str(loaded.dtype),
-        peer="TRL SFTTrainer" if has_trl() else "transformers Trainer (TRL is not installed)",
         rows=len(rows),
-        mean_tokens=mean,
+        mean_tokens=statistics.mean(len(row.ids) for row in tokens),
         batch=batch,
         threads=threads,
         rounds=rounds,
         ours_per_s=ours_per_s,
-        peer_per_s=peer_per_s,
+        trl_per_s=trl_per_s,
         speed=statistics.median(one / other for one, other in speeds),
         step_s=step_s,
         checkpoint_s=checkpoint_s,
-        checkpoint_share=checkpoint_s / (checkpoint_s + INTERVAL * step_s),
+        checkpoint_steps=recipe.checkpoint_steps,
+        checkpoint_share=checkpoint_s / (checkpoint_s + recipe.checkpoint_steps * step_s),
     )
 
 
@@ -283,8 +275,8 @@ def table(result: Result) -> str:
         f"{result.model}, {result.dtype}, LoRA rank 8 on all linear layers; {result.rows} rows of {result.mean_tokens:.0f}"
         f" tokens on average, {result.batch} a step, {result.threads} threads, median of {result.rounds}\n"
         f"  ours                  {result.ours_per_s:7.0f} tokens/s\n"
-        f"  {result.peer:22}{result.peer_per_s:7.0f} tokens/s   {result.speed:.2f} x   speed, goal: 1 or more\n"
-        f"  a checkpoint          {result.checkpoint_s:7.3f} s; every {INTERVAL} steps of {result.step_s:.2f} s:"
+        f"  TRL's SFTTrainer      {result.trl_per_s:7.0f} tokens/s   {result.speed:.2f} x   speed, goal: 1 or more\n"
+        f"  a checkpoint          {result.checkpoint_s:7.3f} s; every {result.checkpoint_steps} steps of {result.step_s:.2f} s:"
         f" {result.checkpoint_share:.1%}   goal: under 2 %"
     )
 
@@ -298,6 +290,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    as_a_step()
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
     result = measure(options.model, options.rows, options.batch, options.rounds)

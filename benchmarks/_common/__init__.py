@@ -4,6 +4,7 @@ Nothing here asserts: a benchmark prints what it measured and whether that meets
 """
 
 import argparse
+import os
 import statistics
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from longwatch.kernel.watch import Watch
+from longwatch.learn.line import ENVIRONMENT
 
 LONGWATCH = (sys.executable, "-m", "longwatch.cli.main")
 BARE = (sys.executable, "-c", "pass")
@@ -120,6 +122,12 @@ def supervised(watch: Watch, *options: str) -> Iterator["subprocess.Popen[bytes]
             yield process
         finally:
             process.terminate()
+
+
+def as_a_step() -> None:
+    """Begin again in the environment of a learn step's program, unless this is it: torch reads it when it is loaded."""
+    if not ENVIRONMENT.items() <= os.environ.items():
+        os.execve(sys.executable, (sys.executable, *sys.argv), {**os.environ, **ENVIRONMENT})
 
 
 def until(condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
