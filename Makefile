@@ -4,7 +4,7 @@
 # What the operating system must bring (git, bubblewrap, ...) is installed or named by scripts/install-debian.
 
 PYTHON ?= python3
-JOBS ?= 2
+JOBS ?= 3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-input --root-user-action=ignore
@@ -27,7 +27,7 @@ learn: system-demo $(VENV)/.learn ## a student that goes on learning until you s
 	@$(BIN)/longwatch fetch
 	@cd demo/student && ../../$(BIN)/longwatch run
 
-test: system-test $(VENV)/.dev agents ## every test, in two processes (JOBS=n changes that)
+test: system-test $(VENV)/.dev agents ## every test, in three processes (JOBS=n changes that): many of them wait
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 check: $(VENV)/.dev ## lint, format, types, layers, sizes, and that the generated pages are fresh
