@@ -9,11 +9,9 @@ import json
 import sys
 from pathlib import Path
 
-SCRIPT = Path(sys.argv[1])
 
-
-def main() -> None:
-    script = json.loads(SCRIPT.read_text())
+def main(script_file: Path) -> None:
+    script = json.loads(script_file.read_text())
     with Path("script.received").open("w") as received:
         for line in sys.stdin:
             print(line, end="", file=received, flush=True)
@@ -29,4 +27,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]))
