@@ -166,7 +166,9 @@ def test_a_damaged_checkpoint_is_set_aside_and_its_steps_are_made_again(told):
         "000080-00",
     ]
     (said,) = [text for kind, text in trial["events"] if kind == "training.resumed"]
-    assert "step=60, lost_steps=20" in said, "what it cost is said"
+    assert "goes on from step 60; 20 saved steps are lost; damaged and set aside: " in said, (
+        "what it cost is said"
+    )
     assert "COMPLETE is missing" in said
 
 

@@ -424,7 +424,6 @@ def test_the_adapter_is_what_peft_loads_and_what_was_trained(tmp_path):
     assert config["target_modules"] == sorted(config["target_modules"])
     progress = [event for event in told if isinstance(event, Progress)]
     assert [event.step for event in progress] == list(range(1, result.steps + 1))
-    assert progress[-1].eta_s == 0
     assert all(event.tokens_per_s > 0 for event in progress)
 
 

@@ -68,4 +68,4 @@ def _show(course: Course, label: str, report: Report) -> None:
         text = f"{label}: loss {report.loss:.3f}, {report.tokens_per_s:.0f} tokens/s"
         course.work.progress("train", text, done=report.step, total=report.steps)
     else:
-        course.work.note(f"training.{type(report).__name__.lower()}", f"{label}: {report}")
+        course.work.note(f"training.{type(report).__name__.lower()}", f"{label}: {report.sentence}")

@@ -271,14 +271,12 @@ def tell(training: Training, place: Place, pace: Pace) -> Pace:
     tokens = sum(len(row.ids) for row in training.plan.rows_of(place.step - 1))
     if factor := pace.slow_down(place.last_s, tokens):
         training.report(results.Slowed(step=place.step, factor=factor))
-    left = training.plan.steps - place.step
     training.report(
         results.Progress(
             step=place.step,
             steps=training.plan.steps,
             loss=place.losses[-1],
             tokens_per_s=place.tokens / max(place.seconds, 1e-9),
-            eta_s=left * place.seconds / len(place.losses),
         )
     )
     return pace.with_step(place.last_s, tokens)

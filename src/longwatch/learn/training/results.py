@@ -23,7 +23,6 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True, tag="progress"):
     loss: float
     """Nats per answer token, over the whole effective batch."""
     tokens_per_s: float
-    eta_s: float
 
 
 class Slowed(msgspec.Struct, frozen=True, kw_only=True, tag="slowed"):
@@ -32,11 +31,21 @@ class Slowed(msgspec.Struct, frozen=True, kw_only=True, tag="slowed"):
     step: int
     factor: float
 
+    @property
+    def sentence(self) -> str:
+        """It for a person."""
+        return f"step {self.step} took {self.factor:.1f} times as long as the first ones: memory may spill"
+
 
 class Stalled(msgspec.Struct, frozen=True, kw_only=True, tag="stalled"):
     """Nothing has moved for long. Told from another thread."""
 
     silent_s: float
+
+    @property
+    def sentence(self) -> str:
+        """It for a person."""
+        return f"nothing has moved for {self.silent_s:.0f} s"
 
 
 class Halved(msgspec.Struct, frozen=True, kw_only=True, tag="halved"):
@@ -45,12 +54,24 @@ class Halved(msgspec.Struct, frozen=True, kw_only=True, tag="halved"):
     step: int
     micro_tokens: int
 
+    @property
+    def sentence(self) -> str:
+        """It for a person."""
+        return f"memory ran out at step {self.step}; at most {self.micro_tokens} tokens at once from here on"
+
 
 class RolledBack(msgspec.Struct, frozen=True, kw_only=True, tag="rolled-back"):
     """A step went wrong, and training goes on from an earlier one."""
 
     setback: Setback
     to: int
+
+    @property
+    def sentence(self) -> str:
+        """It for a person."""
+        return (
+            f"step {self.setback.step} went wrong ({self.setback.why}) and is skipped, from step {self.to} on"
+        )
 
 
 class Resumed(msgspec.Struct, frozen=True, kw_only=True, tag="resumed"):
@@ -61,6 +82,12 @@ class Resumed(msgspec.Struct, frozen=True, kw_only=True, tag="resumed"):
     """Steps that damaged checkpoints had and that are done again."""
     quarantined: tuple[str, ...]
     """What was wrong with each damaged checkpoint."""
+
+    @property
+    def sentence(self) -> str:
+        """It for a person."""
+        gone = "".join(f"; damaged and set aside: {why}" for why in self.quarantined)
+        return f"goes on from step {self.step}; {self.lost_steps} saved steps are lost{gone}"
 
 
 Report = Progress | Slowed | Stalled | Halved | RolledBack | Resumed
