@@ -1,7 +1,24 @@
 """What all tests need of the process that they run in."""
 
+import contextlib
+import os
 import signal
+
+import pytest
 
 # A shell that starts the suite in the background lets it ignore interrupts, and every program under test would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def _orphans():
+    """Bury what a test orphaned.
+
+    A test that runs a child with `process.run` makes this process a subreaper: what later tests kill the parents of becomes
+    its child, and the dead count against the limits of the sandboxes' user until somebody asks for them.
+    """
+    yield
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
