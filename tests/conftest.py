@@ -5,10 +5,15 @@ import os
 import signal
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 # A shell that starts the suite in the background lets it ignore interrupts, and every program under test would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# How slow a draw or an example is says how busy the machine is, and nothing about the test.
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 
 @pytest.fixture(autouse=True)
