@@ -108,9 +108,6 @@ class ToyLine:
             limits=Limits(wall_s=self.wall_s, grace_s=self.grace_s),
         )
 
-    def summary(self, state: ToyState) -> tuple[tuple[str, str], ...]:
-        return (("done", str(len(state.done))),)
-
 
 def _numbered(step: ToyStep, tries: int) -> ToyStep:
     return msgspec.structs.replace(step, id=f"{step.id}.{tries}")

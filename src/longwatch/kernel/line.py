@@ -188,6 +188,3 @@ class Line(Protocol, Generic[S, T]):
 
     def job(self, step: T, *, confirm: bool) -> Job:
         """How to run a step, or (with `confirm`) how to ask the outside world what became of it."""
-
-    def summary(self, state: S) -> tuple[tuple[str, str], ...]:
-        """Return rows for a person's `status`, most important first."""

@@ -175,11 +175,12 @@ def _evidence(left: tuple[Descriptor, ...], reader: SubjectReader) -> None:
     for one in left:
         if not one.uri:
             continue
-        if reader.blob_sha256(None, one.uri) is None:
+        found = reader.blob_sha256(None, one.uri)
+        if found is None:
             raise _WrongError(
                 Answer.EVIDENCE_MISSING, f"{one.name!r}, which the check left, is not at {one.uri}"
             )
-        _compare(f"what the check left as {one.name!r}", one.digest.sha256, reader.blob_sha256(None, one.uri))
+        _compare(f"what the check left as {one.name!r}", one.digest.sha256, found)
 
 
 def _compare(what: str, signed: str | None, actual: str | None) -> None:

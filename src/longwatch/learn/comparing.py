@@ -27,7 +27,7 @@ from longwatch.learn.evidence import succeeded
 from longwatch.learn.examining import Exam, Examinee, examine, flip_rate
 from longwatch.learn.place import Place
 from longwatch.learn.sides import tasks_of
-from longwatch.learn.stages import StoppedError, staged
+from longwatch.learn.stages import StoppedError, read, staged
 from longwatch.learn.steps import Anchor, Anchored, Confirm, Confirmed, LearnStep
 from longwatch.learn.student.answers import Sampling
 from longwatch.learn.student.binding import require_comparable
@@ -116,7 +116,7 @@ def pairs_before(place: Place, number: int, name: str = "~") -> tuple[Pair, ...]
     """Return the pairs of an experiment's blocks before the one called `name`, also of earlier windows."""
     folder = place.experiment(number) / "pairs"
     names = sorted(path.name for path in folder.glob("*.json")) if folder.is_dir() else []
-    blocks = (staged(folder / one, tuple[Pair, ...], tuple) for one in names if one < name)
+    blocks = (read(folder / one, tuple[Pair, ...]) or () for one in names if one < name)
     return tuple(pair for block in blocks for pair in block)
 
 

@@ -17,7 +17,6 @@ from longwatch.learn.acceptance import Lord
 from longwatch.learn.outcomes import after
 from longwatch.learn.pruning import keep
 from longwatch.learn.settings import LearnSettings
-from longwatch.learn.standing import rows, standing
 from longwatch.learn.state import Experiment, LearnState, Stage
 from longwatch.learn.steps import (
     BASE,
@@ -104,10 +103,6 @@ class LearnLine:
             limits=Limits(wall_s=30 * DAY_S, grace_s=12.0),
             environment=ENVIRONMENT,
         )
-
-    def summary(self, state: LearnState) -> tuple[tuple[str, str], ...]:
-        """Return rows for a person's status, as far as the state alone knows."""
-        return rows(standing(self._settings, state))
 
     def _step(self, state: LearnState, experiment: Experiment) -> LearnStep:
         number = experiment.number

@@ -24,8 +24,10 @@ from learning import (
 from longwatch.learn.acceptance import FlipRate
 from longwatch.learn.looks import LanguageAudit
 from longwatch.learn.settings import Audit as AuditSettings
+from longwatch.learn.standing import rows, standing
 from longwatch.learn.steps import Adopt, Anchor, Audit, Confirm, Prepare, Prune, Train
 
+AUDITED = settings(audit=AuditSettings(humaneval="file"))
 SOURCES = Path(__file__).parents[3] / "src/longwatch/learn"
 NAMES = st.lists(st.sampled_from([f"HumanEval.{n}" for n in range(164)]), unique=True, max_size=20)
 COUNTS = st.integers(0, 164)
@@ -85,7 +87,7 @@ def without_looks(state):
 @trying(deadline=None, max_examples=50)  # a loaded machine is no failure
 @given(life=LIFE, looks=st.tuples(LOOKS, LOOKS))
 def test_two_watches_that_differ_only_in_what_their_audits_say_do_the_same_for_ever(life, looks):
-    one, other = (Walk(settings(audit=AuditSettings(humaneval="file"))) for _ in looks)
+    one, other = (Walk(AUDITED) for _ in looks)
     for said in life:
         on(one, said, looks[0])
         on(other, said, looks[1])
@@ -95,7 +97,7 @@ def test_two_watches_that_differ_only_in_what_their_audits_say_do_the_same_for_e
 
 @pytest.mark.guarantee("L25")
 def test_without_audits_the_same_adapters_are_accepted():
-    one, other = Walk(settings(audit=AuditSettings(humaneval="file"))), Walk(settings())
+    one, other = Walk(AUDITED), Walk(settings())
     while len(one.state.history) < 6:
         on(
             one,
@@ -113,7 +115,7 @@ def test_without_audits_the_same_adapters_are_accepted():
 
 @pytest.mark.guarantee("L25")
 def test_each_look_is_counted_and_said_and_a_void_one_is_none():
-    walk = Walk(settings(audit=AuditSettings(humaneval="file")))
+    walk = Walk(AUDITED)
     for void in ("", "no references", ""):
         while not isinstance(walk.step, Audit):
             on(walk, {"nominates": False, "kind": "gain", "last_block": False, "worse": False}, {})
@@ -122,17 +124,17 @@ def test_each_look_is_counted_and_said_and_a_void_one_is_none():
     assert [text.split(" at ")[0] for text in walk.said("audit.looked")] == ["Look 1", "Look 2"]
     assert walk.said("audit.void") == ["No score: python: void, no references."]
     assert all(text.endswith("Reporting only.") for text in walk.said("audit.reported"))
-    shown = dict(walk.line.summary(walk.state))
+    shown = dict(rows(standing(AUDITED, walk.state)))
     assert "reporting only" in shown["HumanEval, look 2"]
 
 
 @pytest.mark.guarantee("L24", "L15")
 def test_status_and_events_show_the_whole_last_look():
-    walk = Walk(settings(audit=AuditSettings(humaneval="file")))
+    walk = Walk(AUDITED)
     while not isinstance(walk.step, Audit):
         on(walk, {"nominates": False, "kind": "gain", "last_block": False, "worse": False}, {})
     walk.do(audited, flips=FlipRate(1, 10), answer_s=3.25, reused=True)
-    shown = dict(walk.line.summary(walk.state))["HumanEval, look 1"]
+    shown = dict(rows(standing(AUDITED, walk.state)))["HumanEval, look 1"]
     for part in (
         "champion 12 of 164 (7.3 %, 95 %: 4.2 to 12.4)",
         "base 10 (6.1 %",

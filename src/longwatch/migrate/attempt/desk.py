@@ -26,14 +26,6 @@ from longwatch.migrate.repository.git import Git
 from longwatch.migrate.settings import MigrateSettings
 from longwatch.migrate.steps import Attempt, MigrateStep
 
-WHERE_TO_ANSWER = {
-    "acp": "your last message, and nothing else in it",
-    "command": "the file whose path stands in the environment variable LONGWATCH_RESULT",
-    "replay": "the file whose path stands in the environment variable LONGWATCH_RESULT",
-    "codex": "your last message, and nothing else in it",
-    "claude": "the structured output of this session",
-}
-
 
 class Desk(msgspec.Struct, frozen=True, kw_only=True):
     """Where one attempt works."""
@@ -130,7 +122,7 @@ def request(desk: Desk) -> WorkRequest:
         checks=checks_of(desk.card, settings.checks),
         nonce=desk.nonce,
         schema=desk.schema.decode(),
-        result=WHERE_TO_ANSWER[settings.worker.adapter],
+        result=desk.adapter.where_to_answer,
         rules=rules_of(desk.card),
         failure=desk.step.failure,
         done=desk.step.done,

@@ -27,17 +27,17 @@ class AcpTrace:
 
     def feed(self, state: TraceState, line: bytes, elapsed_s: float) -> TraceState:
         """Pure: the state after one more line. Survives any bytes; never raises."""
-        if not line.strip():
-            return state
-        after = reading.seen(state, elapsed_s)
-        event = reading.decode(line)
-        if event is None:
-            return reading.broken(after, line)
-        return _event(after, reading.text(event, "kind"), reading.fields(event, "data"), elapsed_s)
+        return reading.fed(state, line, elapsed_s, _event)
 
 
-def _event(state: TraceState, kind: str, data: Mapping[str, object], elapsed_s: float) -> TraceState:
-    match kind:
+def _event(
+    state: TraceState,
+    before: TraceState,  # noqa: ARG001 - the same signature for all formats
+    event: Mapping[str, object],
+    elapsed_s: float,
+) -> TraceState:
+    data = reading.fields(event, "data")
+    match reading.text(event, "kind"):
         case "init":
             words = (reading.text(data, "agentInfo", key) for key in ("name", "version"))
             state = replace(state, agent=reading.short(" ".join(words)))

@@ -19,13 +19,7 @@ class ClaudeTrace:
 
     def feed(self, state: TraceState, line: bytes, elapsed_s: float) -> TraceState:
         """Pure: the state after one more line. Survives any bytes; never raises."""
-        if not line.strip():
-            return state
-        after = reading.seen(state, elapsed_s)
-        event = reading.decode(line)
-        if event is None:
-            return reading.broken(after, line)
-        return _event(after, state, event, elapsed_s)
+        return reading.fed(state, line, elapsed_s, _event)
 
 
 def _event(

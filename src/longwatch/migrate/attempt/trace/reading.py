@@ -1,6 +1,7 @@
 """Reads foreign JSON whose every part may be missing or of the wrong type, and the moves that all parsers share. Pure."""
 
 import math
+from collections.abc import Callable, Mapping
 
 import msgspec
 from msgspec.structs import replace
@@ -19,6 +20,18 @@ from longwatch.migrate.attempt.trace.model import (
 _HEAD_BYTES = 4096
 _MOST = 2**53
 """Counts beyond this are no counts."""
+
+Event = Callable[[TraceState, TraceState, Mapping[str, object], float], TraceState]
+"""What one event changes: the state after its line was seen, the state before, the event, and when it came."""
+
+
+def fed(state: TraceState, line: bytes, elapsed_s: float, event: Event) -> TraceState:
+    """Return the state after one more line of a stream of JSON objects. Survives any bytes; never raises."""
+    if not line.strip():
+        return state
+    after = seen(state, elapsed_s)
+    found = decode(line)
+    return broken(after, line) if found is None else event(after, state, found, elapsed_s)
 
 
 def decode(line: bytes) -> dict[str, object] | None:

@@ -40,6 +40,8 @@ class Script(msgspec.Struct, frozen=True, kw_only=True):
 class AcpWorker:
     """The adapter."""
 
+    where_to_answer = "your last message, and nothing else in it"
+
     def prepare(self, request: WorkRequest) -> Launch:
         """Return how our program is started; a missing agent is a `ConfigError`."""
         settings = request.settings

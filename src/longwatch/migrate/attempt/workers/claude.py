@@ -34,6 +34,8 @@ _ALLOWED = "Bash Edit Write Read Glob Grep"
 class ClaudeWorker:
     """The adapter."""
 
+    where_to_answer = "the structured output of this session"
+
     def prepare(self, request: WorkRequest) -> Launch:
         """Write its home, and return the command line."""
         path = native(request, "claude", _NATIVE)

@@ -33,6 +33,8 @@ _TEMPORARY = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - compared with, nev
 class CodexWorker:
     """The adapter."""
 
+    where_to_answer = "your last message, and nothing else in it"
+
     def prepare(self, request: WorkRequest) -> Launch:
         """Write home and schema, and return the command line."""
         program, mounts = _program(request)

@@ -21,6 +21,8 @@ from longwatch.migrate.settings import WorkerSettings
 class CommandWorker:
     """The adapter."""
 
+    where_to_answer = "the file whose path stands in the environment variable LONGWATCH_RESULT"
+
     def prepare(self, request: WorkRequest) -> Launch:
         """Return the person's own command line; a missing one is a `ConfigError`."""
         argv, shown = reachable((*request.settings.argv, *request.settings.options), request)

@@ -67,6 +67,10 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
 class WorkerAdapter(Protocol):
     """Knows one kind of worker: how it is started, read, and understood when it fails."""
 
+    @property
+    def where_to_answer(self) -> str:
+        """What the prompt says about it."""
+
     def prepare(self, request: WorkRequest) -> Launch:
         """Write what the worker needs into the private folder, and say how it is started.
 

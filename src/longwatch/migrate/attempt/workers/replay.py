@@ -5,19 +5,14 @@
 `attempt.toml`, which says how the program behaves. An attempt that was not recorded repeats the one before it.
 """
 
-from datetime import datetime
 from pathlib import Path
 
 import msgspec
 
 from longwatch.kernel.errors import ConfigError
-from longwatch.kernel.line import Failure
 from longwatch.migrate.attempt.result import Status
-from longwatch.migrate.attempt.trace import Patience, PlainTrace, Trace, TraceState
-from longwatch.migrate.attempt.workers.command import answer_folder, read_answer
+from longwatch.migrate.attempt.workers.command import CommandWorker, answer_folder
 from longwatch.migrate.attempt.workers.model import TOOLS, Launch, WorkRequest
-from longwatch.migrate.attempt.workers.verdict import RunEnd, of_exit
-from longwatch.migrate.settings import WorkerSettings
 
 _PROGRAM = Path(__file__).with_name("replay_program.py")
 
@@ -52,8 +47,8 @@ class Script(msgspec.Struct, frozen=True, kw_only=True):
     """Path inside."""
 
 
-class ReplayWorker:
-    """The adapter."""
+class ReplayWorker(CommandWorker):
+    """The adapter: a command whose program is ours."""
 
     def prepare(self, request: WorkRequest) -> Launch:
         """Read the recorded attempt, and return how our small program repeats it."""
@@ -68,22 +63,6 @@ class ReplayWorker:
             readonly=((_PROGRAM, program), (recorded, folder)),
             writable=(answer_folder(request),),
         )
-
-    def trace(self) -> Trace:
-        """Every line is a sign of life."""
-        return PlainTrace()
-
-    def patience(self, settings: WorkerSettings) -> Patience | None:  # noqa: ARG002 - the protocol's signature
-        """It has no model."""
-        return None
-
-    def answer(self, state: TraceState, path: Path) -> bytes | None:  # noqa: ARG002 - the protocol's signature
-        """Return the result file's content."""
-        return read_answer(path)
-
-    def classify(self, state: TraceState, end: RunEnd, now: datetime) -> Failure | None:  # noqa: ARG002 - the protocol's signature
-        """Only its exit speaks."""
-        return of_exit(end)
 
 
 def _recorded(request: WorkRequest) -> Path:
