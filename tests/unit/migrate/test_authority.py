@@ -209,7 +209,10 @@ def job(**changed: object) -> Callable[[dict], object]:
     ("edit", "why"),
     [
         (lambda value: value.update(task="colors"), 'task = "colors": is not the current task shapes'),
-        (job(id="cube"), '"cube": stands 2 times'),
+        (
+            job(id="cube"),
+            'jobs[1].id = "cube": is the id of another job too (migration/backlog/shapes.json: jobs[0].id)',
+        ),
         (job(id="CUBE"), "must look like"),
         (job(id="a/b"), "must look like"),
         (job(id="handoff"), "is the name of the job that finishes a task"),

@@ -35,7 +35,8 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     manifest: str = ""
     """Where a task's manifest is; `{task}` stands for its id."""
     backlog: str = ""
-    """Where a task's jobs are; `{task}` stands for its id. Left out: the task is its own one job."""
+    """Where a task's jobs are; `{task}` stands for its id. A path that ends in `.md` is a Markdown table, any other is
+    JSON. Left out: the task is its own one job."""
     priorities: tuple[str, ...] = ()
     """The words that a job's priority may be, most urgent first. Left out: whole numbers, higher first."""
     inventory: str = ""

@@ -12,8 +12,9 @@ from longwatch.kernel.digest import Digest, of_bytes
 from longwatch.kernel.errors import ConfigError
 from longwatch.migrate.patterns import Patterns, fold
 from longwatch.migrate.profiles import SLOT, Profile, QueueSettings
-from longwatch.migrate.queue import accounting, forms, pointer
+from longwatch.migrate.queue import accounting, backlog, forms, pointer
 from longwatch.migrate.queue.accounting import Account
+from longwatch.migrate.queue.backlog import Listed
 from longwatch.migrate.queue.cards import Card, NewTests, parse_card
 from longwatch.migrate.queue.folder import Folder, content, document, unbound
 from longwatch.migrate.queue.forms import Backlog, Inventory, JobEntry, Manifest, Standing
@@ -54,13 +55,13 @@ def read(profile: Profile, folder: Folder, *, before: str = "") -> Authority:
     where = pointer.parse(raw or b"", queue)
     account, found = accounting.read(queue, folder)
     card, more = _card(where, folder)
-    backlog, jobs = _backlog(where, profile, folder, account)
+    listed, jobs = _backlog(where, profile, folder, account)
     moved = _moved(where, queue, before)
     refuse("queue", (*found, *more, *_parent(where, queue, folder), *jobs, *moved))
     if card is None:
         return Authority(pointer=where, cards=(), account=account)
     parent = of_bytes(folder.read(where.parent))
-    sources = _Sources(card=card, parent=parent, backlog=backlog, account=account)
+    sources = _Sources(card=card, parent=parent, backlog=listed, account=account)
     return Authority(pointer=where, cards=_cards(sources, queue), account=account)
 
 
@@ -176,30 +177,31 @@ def _backlog(
     if where.ended or not queue.backlog:
         return None, ()
     path = queue.backlog.replace(SLOT, where.task)
-    backlog, found = document(
-        folder, path, Backlog, lambda one: tuple(_backlog_problems(path, one, where, profile, account))
-    )
-    return backlog, found
+    raw, found = content(folder, path)
+    if raw is None:
+        return None, found
+    listed = backlog.read(path, raw, where.task)
+    if isinstance(listed, tuple):
+        return None, listed
+    own = (*backlog.problems(listed, queue.priorities), *_job_problems(listed, profile, account))
+    if listed.backlog.task != where.task:
+        mend = f"is not the current task {where.task}: correct one"
+        own = (Problem(at(f"{path}: task", listed.backlog.task), mend), *own)
+    return listed.backlog, own
 
 
-def _backlog_problems(
-    path: str, backlog: Backlog, where: Pointer, profile: Profile, account: Account
-) -> Iterator[Problem]:
-    if backlog.task != where.task:
-        yield Problem(at(f"{path}: task", backlog.task), f"is not the current task {where.task}: correct one")
-    yield from forms.backlog_problems(path, backlog, profile.queue.priorities)
+def _job_problems(listed: Listed, profile: Profile, account: Account) -> Iterator[Problem]:
+    """Yield what in the jobs does not fit the inventory or the policy."""
     known = Patterns(tuple(fold(p) for p in (*guarded(profile.queue), *profile.protected)))
-    for number, job in enumerate(backlog.jobs):
-        if profile.queue.inventory:
-            yield from forms.unknown_units(f"{path}: jobs[{number}].units", job.units, account.units)
+    for number, job in enumerate(listed.backlog.jobs):
+        units = listed.place(number, "units")
+        yield from forms.unknown_units(units, job.units, account.units)
         if profile.has_cases and not job.units:
-            yield Problem(f"{path}: jobs[{number}].units", f"is empty: name the units that {job.id} ports")
+            yield Problem(units, f"is empty: name the units that {job.id} ports")
         for pattern in job.owned:
             if known.matches(fold(pattern.strip("/"))):
-                yield Problem(
-                    at(f"{path}: jobs[{number}].owned", pattern),
-                    "is the queue's or the policy's, and no worker's",
-                )
+                mend = "is the queue's or the policy's, and no worker's"
+                yield Problem(at(listed.place(number, "owned"), pattern), mend)
 
 
 def _cards(sources: _Sources, queue: QueueSettings) -> tuple[Card, ...]:

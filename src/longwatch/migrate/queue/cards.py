@@ -179,7 +179,7 @@ def _head_problems(head: Head) -> Iterator[Problem]:
     yield from _judged("id", head.id, bad_id)
     for one in head.after:
         yield from _judged("after", one, bad_id)
-    yield from _title_problems(head.title)
+    yield from _judged("title", head.title, bad_title)
     for pattern in head.owned:
         yield from _judged("owned", pattern, bad_owned)
     if abs(head.priority) > _PRIORITY:
@@ -199,11 +199,11 @@ def bad_owned(pattern: str) -> str:
     return ""
 
 
-def _title_problems(title: str) -> Iterator[Problem]:
+def bad_title(title: str) -> str:
+    """Return why a title is refused."""
     if not title.strip() or not title.isprintable() or len(title) > _TITLE_CHARACTERS:
-        yield Problem(
-            at("title", title), f"must be one line of 1 to {_TITLE_CHARACTERS} printable characters"
-        )
+        return f"must be one line of 1 to {_TITLE_CHARACTERS} printable characters"
+    return ""
 
 
 def _own_checks_problems(head: Head) -> Iterator[Problem]:

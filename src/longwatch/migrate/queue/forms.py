@@ -15,7 +15,7 @@ from longwatch.migrate import documents
 from longwatch.migrate.declared import Bound
 from longwatch.migrate.names import bad_id
 from longwatch.migrate.patterns import unsafe
-from longwatch.migrate.queue.cards import Allowance, NewTests, bad_owned
+from longwatch.migrate.queue.cards import Allowance, NewTests
 
 HANDOFF = "handoff"
 """The job that finishes a task has this name; a backlog may not use it."""
@@ -137,9 +137,9 @@ class Parity(_Closed, frozen=True, kw_only=True):
 
 def manifest_problems(name: str, manifest: Manifest) -> Iterator[Problem]:
     """Yield what a manifest cannot say."""
-    yield from _judged(f"{name}: task", (manifest.task,), bad_id)
+    yield from judged(f"{name}: task", (manifest.task,), bad_id)
     if manifest.next_task is not None:
-        yield from _judged(f"{name}: nextTask", (manifest.next_task,), bad_id)
+        yield from judged(f"{name}: nextTask", (manifest.next_task,), bad_id)
         if manifest.next_task == manifest.task:
             yield Problem(
                 at(f"{name}: nextTask", manifest.next_task), "is the task itself: name another, or null"
@@ -150,27 +150,6 @@ def manifest_problems(name: str, manifest: Manifest) -> Iterator[Problem]:
             yield Problem(f"{name}: acceptance[{number}].criterion", "is empty: say what was to be met")
 
 
-def backlog_problems(name: str, backlog: Backlog, priorities: tuple[str, ...]) -> Iterator[Problem]:
-    """Yield what a backlog cannot say; `priorities` are the configured words."""
-    yield from documents.repeated(f"{name}: jobs.id", (job.id.lower() for job in backlog.jobs))
-    known = {job.id for job in backlog.jobs}
-    for number, job in enumerate(backlog.jobs):
-        where = f"{name}: jobs[{number}]"
-        yield from _judged(f"{where}.id", (job.id,), _bad_job)
-        if not job.title.strip() or not job.title.isprintable() or len(job.title) > 200:
-            yield Problem(
-                at(f"{where}.title", job.title), "must be one line of 1 to 200 printable characters"
-            )
-        if not job.owned:
-            yield Problem(f"{where}.owned", "is empty: list the paths that this job may change")
-        yield from _judged(f"{where}.owned", job.owned, bad_owned)
-        for other in job.after:
-            if other not in known or other == job.id:
-                yield Problem(at(f"{where}.after", other), "is no other job of this backlog: remove it")
-        yield from _priority_problems(f"{where}.priority", job.priority, priorities)
-        yield from documents.repeated(f"{where}.units", iter(job.units))
-
-
 def inventory_problems(name: str, inventory: Inventory) -> Iterator[Problem]:
     """Yield what an inventory cannot say."""
     if not inventory.units:
@@ -178,7 +157,7 @@ def inventory_problems(name: str, inventory: Inventory) -> Iterator[Problem]:
     yield from documents.repeated(f"{name}: units.id", (unit.id for unit in inventory.units))
     for number, unit in enumerate(inventory.units):
         where = f"{name}: units[{number}]"
-        yield from _judged(f"{where}.id", (unit.id,), bad_unit)
+        yield from judged(f"{where}.id", (unit.id,), bad_unit)
         if not unit.references:
             yield Problem(f"{where}.references", f"is empty: name the sources of {unit.id}")
         yield from _bound_problems(f"{where}.references", unit.references)
@@ -209,7 +188,7 @@ def parity_problems(name: str, parity: Parity, units: frozenset[str]) -> Iterato
         yield from unknown_units(f"{where}.unit", (port.unit,), units)
         if not port.files:
             yield Problem(f"{where}.files", f"is empty: name the files that port {port.unit}")
-        yield from _judged(f"{where}.files", port.files, bad_file)
+        yield from judged(f"{where}.files", port.files, bad_file)
 
 
 def unknown_units(where: str, named: Iterable[str], units: frozenset[str]) -> Iterator[Problem]:
@@ -245,21 +224,16 @@ def bad_digest(text: str) -> str:
     return "" if _SHA256.fullmatch(text) else "must be a SHA-256: 64 small hexadecimal digits"
 
 
-def _bad_job(name: str) -> str:
-    if name == HANDOFF:
-        return "is the name of the job that finishes a task: choose another"
-    return bad_id(name)
-
-
 def _bound_problems(where: str, bound: Iterable[Bound]) -> Iterator[Problem]:
     bound = tuple(bound)
     yield from documents.repeated(f"{where}.path", (one.path for one in bound))
     for number, one in enumerate(bound):
-        yield from _judged(f"{where}[{number}].path", (one.path,), bad_file)
-        yield from _judged(f"{where}[{number}].sha256", (one.sha256,), bad_digest)
+        yield from judged(f"{where}[{number}].path", (one.path,), bad_file)
+        yield from judged(f"{where}[{number}].sha256", (one.sha256,), bad_digest)
 
 
-def _priority_problems(where: str, given: int | str, words: tuple[str, ...]) -> Iterator[Problem]:
+def priority_problems(where: str, given: int | str, words: tuple[str, ...]) -> Iterator[Problem]:
+    """Yield why this is no priority; `words` are the configured ones."""
     if words and given not in words:
         yield Problem(at(where, given), f"must be one of queue.priorities: {', '.join(words)}")
     if not words and not isinstance(given, int):
@@ -268,7 +242,8 @@ def _priority_problems(where: str, given: int | str, words: tuple[str, ...]) -> 
         )
 
 
-def _judged(where: str, values: Iterable[str], rule: Callable[[str], str]) -> Iterator[Problem]:
+def judged(where: str, values: Iterable[str], rule: Callable[[str], str]) -> Iterator[Problem]:
+    """Yield a problem for each value for which the rule has a mend."""
     for value in values:
         mend = rule(value)
         if mend:
