@@ -42,7 +42,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """The verified jobs, with commit, receipt, paths and units."""
 
 
-class Desk(msgspec.Struct, frozen=True, kw_only=True):
+class Workplace(msgspec.Struct, frozen=True, kw_only=True):
     """Where the generators work."""
 
     place: Place
@@ -56,23 +56,28 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
 
 def perform(work: Work[MigrateStep], step: Handoff, place: Place) -> Outcome:
     """Run the generators, and return what they changed as a candidate."""
-    desk = _prepare(work, step, place)
-    protected = fenced(place, desk.queue)
-    before = fence.take(desk.git, place.settings.repository.branch, protected)
-    refused = _generate(work, desk)
-    moved = fence.differences(before, fence.take(desk.git, place.settings.repository.branch, protected))
+    here = _prepare(work, step, place)
+    before = _fence(work, here)
+    refused = _generate(work, here)
+    moved = fence.differences(before, _fence(work, here))
     if moved:
         raise InterruptedWorkError(
             f"{step.title}: protected things changed while the generators ran: {'; '.join(moved)}. Look at them."
         )
     if work.should_stop():
         return Stopped("The generators begin again at the next run.")
-    outcome = _refused(refused) if refused else _harvested(work, desk)
-    checkout.remove(desk.clone.parent, place.work)
+    outcome = _refused(refused) if refused else _harvested(work, here)
+    checkout.remove(here.clone.parent, place.work)
     return outcome
 
 
-def _prepare(work: Work[MigrateStep], step: Handoff, place: Place) -> Desk:
+def _fence(work: Work[MigrateStep], here: Workplace) -> fence.Fence:
+    with work.span("digest", "protected files"):
+        branch = here.place.settings.repository.branch
+        return fence.take(here.git, branch, fenced(here.place, here.queue))
+
+
+def _prepare(work: Work[MigrateStep], step: Handoff, place: Place) -> Workplace:
     with work.span("prepare"):
         git, queue = Git.open(place.repository), survey.read(place)
         if queue.card(step.job, step.card) is None or git.head() != step.baseline:
@@ -84,7 +89,7 @@ def _prepare(work: Work[MigrateStep], step: Handoff, place: Place) -> Desk:
         checkout.remove(clone.parent, place.work)
         checkout.private_clone(git, step.baseline, clone)
         programs = tuple(argv[0] for argv in place.profile.queue.handoff)
-        return Desk(
+        return Workplace(
             place=place,
             git=git,
             step=step,
@@ -95,16 +100,16 @@ def _prepare(work: Work[MigrateStep], step: Handoff, place: Place) -> Desk:
         )
 
 
-def _generate(work: Work[MigrateStep], desk: Desk) -> tuple[str, ...]:
+def _generate(work: Work[MigrateStep], here: Workplace) -> tuple[str, ...]:
     """Run each generator; return why one of them may not run, or failed."""
-    objections = tuple(f"{one.where}: {one.mend}" for one in generator_problems(desk.place))
+    objections = tuple(f"{one.where}: {one.mend}" for one in generator_problems(here.place))
     if objections:
         return objections
-    for number, argv in enumerate(desk.place.profile.queue.handoff, 1):
+    for number, argv in enumerate(here.place.profile.queue.handoff, 1):
         if work.should_stop():
             break
-        command = _command(desk, argv, desk.kept / f"generator-{number}.log")
-        with work.span("handoff", f"{desk.step.task}: {argv[0]}"):
+        command = _command(here, argv, here.kept / f"generator-{number}.log")
+        with work.span("handoff", f"{here.step.task}: {argv[0]}"):
             record = run(command, should_stop=work.should_stop)
         work.record(record)
         if not record.ok:
@@ -113,20 +118,20 @@ def _generate(work: Work[MigrateStep], desk: Desk) -> tuple[str, ...]:
     return ()
 
 
-def _command(desk: Desk, argv: tuple[str, ...], log: Path) -> Command:
-    facts = desk.clone.parent / "facts"
-    files.replace(files.make_folder(facts) / "handoff.json", _facts(desk))
-    inside = INSIDE.parent / "facts" if desk.bench.sandbox.confines else facts
-    plan = desk.bench.plan(
-        desk.clone,
+def _command(here: Workplace, argv: tuple[str, ...], log: Path) -> Command:
+    facts = here.clone.parent / "facts"
+    files.replace(files.make_folder(facts) / "handoff.json", _facts(here))
+    inside = INSIDE.parent / "facts" if here.bench.sandbox.confines else facts
+    plan = here.bench.plan(
+        here.clone,
         environment={
-            TASK: desk.step.task,
+            TASK: here.step.task,
             FACTS: str(inside / "handoff.json"),
             "PYTHONDONTWRITEBYTECODE": "1",
         },
         readonly=((facts, inside),),
     )
-    sandbox, worker = desk.place.settings.sandbox, desk.place.settings.worker
+    sandbox, worker = here.place.settings.sandbox, here.place.settings.worker
     limits = Limits(
         wall_s=worker.wall_s,
         log_bytes=worker.log_bytes,
@@ -134,8 +139,8 @@ def _command(desk: Desk, argv: tuple[str, ...], log: Path) -> Command:
         processes=sandbox.check_processes,
     )
     return Command(
-        argv=desk.bench.sandbox.wrap(argv, plan),
-        cwd=desk.clone,
+        argv=here.bench.sandbox.wrap(argv, plan),
+        cwd=here.clone,
         environment=dict(plan.environment),
         log=log,
         limits=limits,
@@ -143,17 +148,17 @@ def _command(desk: Desk, argv: tuple[str, ...], log: Path) -> Command:
     )
 
 
-def _facts(desk: Desk) -> bytes:
-    task = desk.step.task
-    manifest = authority.manifest_path(desk.place.profile.queue, task)
-    told = Facts(task=task, manifest=manifest, parent=desk.queue.parent, jobs=desk.step.done)
+def _facts(here: Workplace) -> bytes:
+    task = here.step.task
+    manifest = authority.manifest_path(here.place.profile.queue, task)
+    told = Facts(task=task, manifest=manifest, parent=here.queue.parent, jobs=here.step.done)
     return msgspec.json.format(msgspec.json.encode(told), indent=2)
 
 
-def _harvested(work: Work[MigrateStep], desk: Desk) -> Outcome:
-    step = desk.step
+def _harvested(work: Work[MigrateStep], here: Workplace) -> Outcome:
+    step = here.step
     with work.span("harvest"):
-        taken = harvest.harvest(desk.git, step.baseline, desk.clone, desk.kept)
+        taken = harvest.harvest(here.git, step.baseline, here.clone, here.kept)
     if taken.refused:
         return _refused(taken.refused)
     if not taken.changes:
@@ -167,7 +172,7 @@ def _harvested(work: Work[MigrateStep], desk: Desk) -> Outcome:
     name = f"{step.job}.{step.number}"
     summary = f"{step.task} is finished: {len(step.done)} verified jobs."
     message = f"Hand off {step.task}\n\n{summary}\n"
-    commit = harvest.candidate(desk.git, step.baseline, taken.tree, message, f"{harvest.CANDIDATES}{name}")
+    commit = harvest.candidate(here.git, step.baseline, taken.tree, message, f"{harvest.CANDIDATES}{name}")
     candidate = Candidate(
         attempt=name,
         number=step.number,
@@ -177,7 +182,7 @@ def _harvested(work: Work[MigrateStep], desk: Desk) -> Outcome:
         tree=taken.tree,
         paths=paths,
         summary=summary,
-        dirty_before=desk.git.dirty_paths(),
+        dirty_before=here.git.dirty_paths(),
         covered=tuple(dict.fromkeys(unit for one in step.done for unit in one.units)),
     )
     return succeeded(Worked(candidate=candidate, usage=_FREE))
