@@ -6,6 +6,7 @@ content or the new, also after a power loss. A write that was cut short leaves a
 """
 
 import errno
+import fcntl
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -76,6 +77,14 @@ def log(path: Path, mode: int = 0o600) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock that the file at `path` stands for; a second caller waits. It ends with its holder, however that dies."""
+    with log(path) as descriptor:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
 
 
 def create(path: Path, data: bytes, mode: int = 0o600) -> None:

@@ -7,19 +7,25 @@ from longwatch.migrate.state import MigrateState
 from longwatch.migrate.steps import Usage
 
 
-def spent(budget: Budget, state: MigrateState) -> str:
-    """Return why the next attempt may not be reserved, or an empty text."""
-    if budget.tokens and state.tokens + budget.tokens_per_attempt > budget.tokens:
+def spent(budget: Budget, state: MigrateState, running: int = 0) -> str:
+    """Return why the next attempt may not be reserved beside those that are `running`, or an empty text."""
+    tokens = state.tokens + running * budget.tokens_per_attempt
+    if budget.tokens and tokens + budget.tokens_per_attempt > budget.tokens:
         return (
-            f"The next attempt would reserve {budget.tokens_per_attempt:,} tokens, and {state.tokens:,} of "
-            f"budget.tokens = {budget.tokens:,} are used. Raise it to go on."
+            f"The next attempt would reserve {budget.tokens_per_attempt:,} tokens, and {tokens:,} of "
+            f"budget.tokens = {budget.tokens:,} are used{_or_reserved(running)}. Raise it to go on."
         )
-    if budget.usd and state.usd + budget.usd_per_attempt > budget.usd:
+    usd = state.usd + running * budget.usd_per_attempt
+    if budget.usd and usd + budget.usd_per_attempt > budget.usd:
         return (
-            f"The next attempt would reserve {budget.usd_per_attempt:.2f} USD, and {state.usd:.2f} of "
-            f"budget.usd = {budget.usd:.2f} are used. Raise it to go on."
+            f"The next attempt would reserve {budget.usd_per_attempt:.2f} USD, and {usd:.2f} of "
+            f"budget.usd = {budget.usd:.2f} are used{_or_reserved(running)}. Raise it to go on."
         )
     return ""
+
+
+def _or_reserved(running: int) -> str:
+    return " or reserved by running attempts" if running else ""
 
 
 def charge(budget: Budget, state: MigrateState, usage: Usage) -> MigrateState:

@@ -12,14 +12,17 @@ from longwatch.migrate.settings import Interrupted, MigrateSettings
 from longwatch.migrate.state import Job, MigrateState, Status
 from longwatch.migrate.steps import (
     Attempt,
+    Candidate,
     Commit,
     Committed,
     Evidence,
     Handoff,
     Held,
+    Merge,
     MigrateStep,
     Push,
     Pushed,
+    Refusal,
     Refused,
     Spent,
     Survey,
@@ -37,7 +40,7 @@ Said = tuple[Note, ...]
 E = TypeVar("E")
 
 
-def after(
+def after(  # noqa: PLR0911 - a table, one row for each kind of step
     settings: MigrateSettings, state: MigrateState, step: MigrateStep, outcome: Outcome, now: Instant
 ) -> tuple[MigrateState, Said]:
     """Return the state after an outcome, and the events that explain it."""
@@ -50,6 +53,8 @@ def after(
             return _generated(settings, state, step, outcome, now)
         case Verify():
             return _verified(settings, state, step, outcome, now)
+        case Merge():
+            return _merged(settings, state, step, outcome, now)
         case Commit():
             return _committed(settings, state, step, outcome, now)
         case Push():
@@ -121,13 +126,13 @@ def _verified(
         return state, ()
     found = _evidence(outcome.evidence)
     if not isinstance(found, Verified):
-        return _refused(settings, state, step.job, job, found, now)
+        return _refused(settings, state, step.job, job, _blamed(step.candidate, found), now)
     note = Note(
         "job.verified",
         f"{step.job}: verified ({', '.join(found.checks)}).",
         {"job": step.job, "receipt": found.receipt, "commit": step.candidate.commit},
     )
-    if step.candidate.commit == step.candidate.baseline:
+    if step.candidate.commit == step.candidate.baseline == state.head:
         closed = _done(_proved(job, found), found.receipt, step.candidate.baseline)
         unchanged = Note(
             "job.done",
@@ -138,6 +143,34 @@ def _verified(
         return _with(msgspec.structs.replace(state, surveyed_at=None), step.job, closed), (note, unchanged)
     ready = msgspec.structs.replace(_proved(job, found), status=Status.VERIFIED, receipt=found.receipt)
     return _with(state, step.job, ready), (note,)
+
+
+def _blamed(candidate: Candidate, found: Evidence) -> Evidence:
+    """Count no refusal against an attempt that passed alone and does not on what landed meanwhile."""
+    if not candidate.merged or not isinstance(found, Refused):
+        return found
+    onto = f"It passed alone; merged onto {candidate.baseline[:12]}, which landed meanwhile, it does not"
+    return msgspec.structs.replace(
+        found, kind=Refusal.MERGE, counts=False, failing=(), reasons=(onto, *found.reasons)
+    )
+
+
+def _merged(
+    settings: MigrateSettings, state: MigrateState, step: Merge, outcome: Outcome, now: Instant
+) -> tuple[MigrateState, Said]:
+    job = state.jobs[step.job]
+    if not isinstance(outcome, Succeeded):
+        return state, ()
+    found = _evidence(outcome.evidence)
+    if not isinstance(found, Worked):
+        return _refused(settings, state, step.job, job, found, now)
+    note = Note(
+        "job.merged",
+        f"{step.job}: merged onto {step.onto[:12]}, which landed meanwhile; the checks run again.",
+        {"job": step.job, "onto": step.onto, "commit": found.candidate.commit},
+    )
+    again = msgspec.structs.replace(job, status=Status.CANDIDATE, candidate=found.candidate)
+    return _with(state, step.job, again), (note,)
 
 
 def _committed(

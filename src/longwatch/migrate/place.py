@@ -61,6 +61,11 @@ class Place:
         return self.watch.hidden / "baselines"
 
     @property
+    def turn(self) -> Path:
+        """Return the lock of the person's repository: one step at a time writes there, or reads what must hold still."""
+        return self.watch.hidden / "repository.lock"
+
+    @property
     def evidence(self) -> Path:
         """Return the folder of what cases left, each file named by its digest; receipts cite it."""
         return self.watch.hidden / "evidence"

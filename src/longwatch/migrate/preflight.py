@@ -14,6 +14,8 @@ from longwatch.migrate.place import Place
 from longwatch.migrate.queue import guarding
 from longwatch.migrate.queue.cards import Card
 from longwatch.migrate.queue.order import read_queue
+from longwatch.migrate.repository.git import Git
+from longwatch.migrate.repository.merging import OLDEST_GIT
 from longwatch.migrate.settings import MigrateSettings
 from longwatch.sandbox import SANDBOXES, proof
 
@@ -38,6 +40,7 @@ def problems(place: Place) -> Iterator[Problem]:
     yield from _pattern_problems(place)
     yield from _prompt_problems(place)
     yield from _worker_problems(place)
+    yield from _git_problems(place)
     yield from guarding.check_problems("", place.settings.checks, place)
     yield from guarding.card_problems(_cards(place), place)
     yield from guarding.generator_problems(place)
@@ -85,6 +88,19 @@ def _worker_problems(place: Place) -> Iterator[Problem]:
         yield Problem(
             f"worker.argv[0] = {worker.argv[0]!r}",
             f"is neither on PATH nor a file below {place.watch.root}: give its whole path",
+        )
+
+
+def _git_problems(place: Place) -> Iterator[Problem]:
+    if place.settings.worker.max_parallel == 1:
+        return
+    there = Git(place.watch.root).version()
+    if there < OLDEST_GIT:
+        told = ".".join(map(str, there))
+        needed = ".".join(map(str, OLDEST_GIT))
+        yield Problem(
+            f"worker.max_parallel = {place.settings.worker.max_parallel}",
+            f"needs git {needed} to bring together what was worked at together; here is {told}: install a newer git, or set it to 1",
         )
 
 

@@ -10,7 +10,7 @@ from longwatch.kernel.redact import Redactor
 from longwatch.kernel.watch import Watch
 from longwatch.migrate import settings
 from longwatch.migrate.place import Place
-from longwatch.migrate.steps import Attempt, Commit, Handoff, MigrateStep, Push, Survey, Verify
+from longwatch.migrate.steps import Attempt, Commit, Handoff, Merge, MigrateStep, Push, Survey, Verify
 
 
 def perform(work: Work[MigrateStep], *, confirm: bool) -> Outcome:
@@ -22,7 +22,9 @@ def perform(work: Work[MigrateStep], *, confirm: bool) -> Outcome:
     return _perform(work, place, confirm=confirm)
 
 
-def _perform(work: Work[MigrateStep], place: Place, *, confirm: bool) -> Outcome:
+def _perform(  # noqa: PLR0911 - a table, one row for each kind of step
+    work: Work[MigrateStep], place: Place, *, confirm: bool
+) -> Outcome:
     """Load what one kind of step needs and no more: a start is paid for at every step."""
     match work.step:
         case Survey():
@@ -41,6 +43,10 @@ def _perform(work: Work[MigrateStep], place: Place, *, confirm: bool) -> Outcome
             from longwatch.migrate.checks import verification  # noqa: PLC0415 - see above
 
             return verification.perform(work, work.step, place)
+        case Merge():
+            from longwatch.migrate.repository import merging  # noqa: PLC0415 - see above
+
+            return merging.perform(work, work.step, place)
         case Commit():
             from longwatch.migrate.repository import publishing  # noqa: PLC0415 - see above
 

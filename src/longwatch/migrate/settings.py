@@ -69,6 +69,8 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Whether the worker may use the network; a program that asks a model needs it."""
     environment: tuple[str, ...] = ()
     """Names of variables that the worker may see (an API key)."""
+    max_parallel: int = 1
+    """So many jobs are worked at at once, each in a clone of its own; they land one by one. More than 1 needs git 2.38."""
     max_attempts: int = 3
     """So many refused attempts at one job block it."""
     retry_delay_s: float = 10.0
@@ -280,7 +282,7 @@ def _worker_problems(worker: WorkerSettings) -> Iterator[Problem]:
     times = ("model_start_timeout_s", "model_idle_timeout_s", "wall_s", "idle_s")
     sizes = ("log_bytes", "memory_bytes", "processes", "file_bytes")
     yield from config.not_positive("worker", worker, *times, *sizes)
-    yield from config.too_small("worker", worker, {"max_attempts": 1, "retry_delay_s": 0})
+    yield from config.too_small("worker", worker, {"max_attempts": 1, "max_parallel": 1, "retry_delay_s": 0})
 
 
 def _budget_problems(budget: Budget) -> Iterator[Problem]:

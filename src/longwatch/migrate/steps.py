@@ -1,7 +1,8 @@
 """The steps of a migrate watch, and what each leaves as evidence. Values only.
 
 A piece of work is a cycle: `Survey` (what is the case), `Attempt` (the worker, untrusted), `Verify` (our own checks in
-a clean checkout), `Publish` (the commit) and `Push`. Each is a program of its own, so a crash loses one step at most.
+a clean checkout), `Commit` and `Push`. Where another job landed meanwhile, `Merge` comes before the commit, and `Verify`
+once more. Each is a program of its own, so a crash loses one step at most.
 """
 
 from enum import StrEnum
@@ -33,6 +34,8 @@ class Survey(Step, frozen=True, kw_only=True, tag="survey"):
     done: tuple[Done, ...] = ()
     task: str = ""
     """The task that was current when the queue was last looked at, in pointer form (specification M5)."""
+    busy: tuple[str, ...] = ()
+    """Names in the work folder that belong to steps which run beside this one."""
     recovery: Recovery = Recovery.RERUN
     cycle: Cycle = Cycle.NONE
 
@@ -61,6 +64,11 @@ class Attempt(Step, frozen=True, kw_only=True, tag="attempt"):
         """What a person reads."""
         return f"{self.job}: attempt {self.number}"
 
+    @property
+    def folder(self) -> str:
+        """Name of its clone in the work folder, and of what is kept of it."""
+        return f"{self.job}.{self.number}"
+
 
 class Handoff(Step, frozen=True, kw_only=True, tag="handoff"):
     """Let the repository's own generators bring the queue forward, in a private clone at `baseline`."""
@@ -78,6 +86,11 @@ class Handoff(Step, frozen=True, kw_only=True, tag="handoff"):
     def title(self) -> str:
         """What a person reads."""
         return f"{self.job}: attempt {self.number}"
+
+    @property
+    def folder(self) -> str:
+        """Name of its clone in the work folder, and of what is kept of it."""
+        return f"{self.job}.{self.number}"
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,6 +113,8 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """Units, references and cases, where the profile asks for them."""
     covered: tuple[str, ...] = ()
     """Of a handoff: the units that the task's receipts cover."""
+    merged: str = ""
+    """The candidate that passed alone, where this one is it merged onto what landed meanwhile (specification M37)."""
 
 
 class Verify(Step, frozen=True, kw_only=True, tag="verify"):
@@ -114,7 +129,29 @@ class Verify(Step, frozen=True, kw_only=True, tag="verify"):
     @property
     def title(self) -> str:
         """What a person reads."""
-        return f"{self.job}: verification of attempt {self.candidate.number}"
+        merged = ", merged" if self.candidate.merged else ""
+        return f"{self.job}: verification of attempt {self.candidate.number}{merged}"
+
+    @property
+    def folder(self) -> str:
+        """Name of its checkouts in the work folder."""
+        return f"{self.candidate.attempt}.verify"
+
+
+class Merge(Step, frozen=True, kw_only=True, tag="merge"):
+    """Bring a verified candidate onto what landed since its baseline. Nothing but objects and a ref is written."""
+
+    job: str
+    candidate: Candidate
+    onto: str
+    """The commit that the branch is at."""
+    recovery: Recovery = Recovery.RERUN
+    cycle: Cycle = Cycle.CONTINUES
+
+    @property
+    def title(self) -> str:
+        """What a person reads."""
+        return f"{self.job}: merge of attempt {self.candidate.number}"
 
 
 class Commit(Step, frozen=True, kw_only=True, tag="commit"):
@@ -151,7 +188,7 @@ class Push(Step, frozen=True, kw_only=True, tag="push"):
         return f"{self.job}: push"
 
 
-MigrateStep = Survey | Attempt | Handoff | Verify | Commit | Push
+MigrateStep = Survey | Attempt | Handoff | Verify | Merge | Commit | Push
 
 
 class CardRef(msgspec.Struct, frozen=True, kw_only=True):
@@ -163,6 +200,8 @@ class CardRef(msgspec.Struct, frozen=True, kw_only=True):
     after: tuple[str, ...] = ()
     finishes: str = ""
     """The task that this job hands off."""
+    files: tuple[str, ...] = ()
+    """Owned paths without a wildcard: two jobs with one in common are not worked at together."""
 
 
 class Surveyed(msgspec.Struct, frozen=True, kw_only=True):
@@ -194,6 +233,7 @@ class Refusal(StrEnum):
     CLAIM = "claim"
     CHANGE = "change"
     CHECKS = "checks"
+    MERGE = "merge"
     PUBLISH = "publish"
 
 

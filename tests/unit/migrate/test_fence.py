@@ -88,3 +88,23 @@ def test_hooks_elsewhere_and_settings_of_the_person_are_fenced(
     found = differences(before, take(repository, "main", []))
     assert found == (f"changed: {tmp_path}/hooks/pre-push", "changed: git setting user.signingkey")
     assert "secret" not in str(before)
+
+
+@pytest.mark.guarantee("M16", "M37")
+def test_where_others_land_the_branch_may_move_and_receipts_may_come_but_none_may_change(
+    tmp_path: Path,
+) -> None:
+    repository, _ = sample(tmp_path / "r")
+    receipts = repository.root / "receipts"
+    write(repository.root, "receipts/a.json", "a")
+    before = take(repository, "main", [receipts], landing=True)
+    write(repository.root, "receipts/b.json", "b")
+    commit_all(repository.root)
+    after = take(repository, "main", [receipts], landing=True)
+    assert differences(before, after, growing=[receipts]) == ()
+    assert [told.partition(":")[0] for told in differences(before, after)] == ["new"]
+    write(repository.root, "receipts/a.json", "forged")
+    (receipts / "b.json").unlink()
+    git(repository.root, "checkout", "-q", "-b", "other")
+    moved = differences(before, take(repository, "main", [receipts], landing=True), growing=[receipts])
+    assert [told.partition(":")[0] for told in moved] == ["changed", "changed"]

@@ -1,6 +1,5 @@
 """This user's cache: where it is, who may change it now, and how something appears in it whole or not at all."""
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,8 +17,7 @@ def cache_folder() -> Path:
 @contextmanager
 def alone(cache: Path, what: str) -> Iterator[None]:
     """Hold the lock on one piece of work in the cache; a second caller waits for the first."""
-    with files.log(files.make_folder(cache) / f"{what}.lock") as descriptor:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with files.locked(files.make_folder(cache) / f"{what}.lock"):
         yield
 
 

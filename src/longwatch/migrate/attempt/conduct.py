@@ -37,12 +37,10 @@ LATER = frozenset({FailureClass.TRANSIENT, FailureClass.QUOTA, FailureClass.AUTH
 def perform(work: Work[MigrateStep], step: Attempt, place: Place) -> Outcome:
     """Let the worker work once, and return what is left of its claim."""
     desk = prepare(work, step, place)
-    protected = fenced(place, desk.queue)
-    before = fence.take(desk.git, place.settings.repository.branch, protected)
+    before = _fence(desk)
     launch = desk.adapter.prepare(request(desk))
     record, state = _run(work, desk, launch)
-    after = fence.take(desk.git, place.settings.repository.branch, protected)
-    moved = fence.differences(before, after)
+    moved = fence.differences(before, _fence(desk), growing=(place.watch.receipts, place.evidence))
     if moved:
         raise InterruptedWorkError(
             f"{step.title}: protected things changed while the worker ran: {'; '.join(moved)}. "
@@ -51,6 +49,12 @@ def perform(work: Work[MigrateStep], step: Attempt, place: Place) -> Outcome:
     outcome = _judge(work, desk, record, state)
     checkout.remove(desk.clone.parent, place.work)
     return outcome
+
+
+def _fence(desk: Desk) -> fence.Fence:
+    settings = desk.settings
+    landing = settings.worker.max_parallel > 1
+    return fence.take(desk.git, settings.repository.branch, fenced(desk.place, desk.queue), landing=landing)
 
 
 def _run(work: Work[MigrateStep], desk: Desk, launch: Launch) -> tuple[ProcessRecord, TraceState]:
@@ -178,15 +182,14 @@ def _raw_answer(desk: Desk, state: TraceState) -> bytes | Unreadable | None:
 def _candidate(desk: Desk, claim: Claim, taken: harvest.Harvest) -> Candidate:
     step = desk.step
     paths = tuple(change.path for change in taken.changes)
-    name = f"{step.job}.{step.number}"
     message = f"{desk.card.title}\n\n{claim.summary}\n"
     commit = step.baseline
     if paths:
         commit = harvest.candidate(
-            desk.git, step.baseline, taken.tree, message, f"{harvest.CANDIDATES}{name}"
+            desk.git, step.baseline, taken.tree, message, f"{harvest.CANDIDATES}{step.folder}"
         )
     return Candidate(
-        attempt=name,
+        attempt=step.folder,
         number=step.number,
         nonce=desk.nonce,
         baseline=step.baseline,

@@ -69,24 +69,23 @@ def fenced(place: Place, queue: survey.Read) -> tuple[Path, ...]:
 
 
 def prepare(work: Work[MigrateStep], step: Attempt, place: Place) -> Desk:
-    """Make the private clone and everything around it.
+    """Make the private clone and everything around it, while no other step writes into the person's repository.
 
     Raises:
         TransientError: card or branch are not what was surveyed, or a preflight command failed.
     """
-    with work.span("prepare"):
+    with work.span("prepare"), files.locked(place.turn):
         git = Git.open(place.repository)
         queue = survey.read(place)
         card = queue.card(step.job, step.card)
-        if card is None or git.head() != step.baseline:
+        if card is None or not _stands(git, step, place.settings):
             raise TransientError(
                 f"{step.title}: card or branch changed since they were surveyed.", retry_after_s=0.0
             )
-        name = f"{step.job}.{step.number}"
-        kept = files.make_folder(place.attempt(name))
+        kept = files.make_folder(place.attempt(step.folder))
         pass_gate(work, place, kept)
         files.replace(kept / "baseline", step.baseline.encode())
-        clone = place.work / name / "repo"
+        clone = place.work / step.folder / "repo"
         checkout.remove(clone.parent, place.work)
         checkout.private_clone(git, step.baseline, clone)
         programs = (*place.settings.worker.argv[:1], *(check.argv[0] for check in place.settings.checks))
@@ -109,6 +108,13 @@ def prepare(work: Work[MigrateStep], step: Attempt, place: Place) -> Desk:
             ),
             adapter=WORKERS[place.settings.worker.adapter](),
         )
+
+
+def _stands(git: Git, step: Attempt, settings: MigrateSettings) -> bool:
+    """Return whether the branch is where it was surveyed, or, where others may land, went on from there."""
+    head = git.head()
+    landing = settings.worker.max_parallel > 1
+    return head == step.baseline or (landing and head is not None and git.is_ancestor(step.baseline, head))
 
 
 def request(desk: Desk) -> WorkRequest:

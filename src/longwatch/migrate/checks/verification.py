@@ -115,8 +115,7 @@ def _accept(court: Court, queue: survey.Read) -> Refused | Verified:
 
 def _court(work: Work[MigrateStep], step: Verify, place: Place, card: Card) -> Court:
     checks = checks_of(card, place.settings.checks)
-    name = f"{step.candidate.attempt}.verify"
-    checkout.remove(place.work / name, place.work)
+    checkout.remove(place.work / step.folder, place.work)
     return Court(
         work=work,
         place=place,
@@ -125,7 +124,7 @@ def _court(work: Work[MigrateStep], step: Verify, place: Place, card: Card) -> C
         candidate=step.candidate,
         checks=checks,
         bench=bench_of(place, tuple(check.argv[0] for check in checks)),
-        folder=place.work / name,
+        folder=place.work / step.folder,
         kept=files.make_folder(place.attempt(step.candidate.attempt) / "verify"),
     )
 
@@ -223,6 +222,12 @@ def _baseline(court: Court) -> Runs:
         msgspec.json.encode((tree, court.checks, court.place.settings.sandbox, court.place.profile))
     )
     kept = files.make_folder(court.place.baselines) / f"{key}.json"
+    # Jobs that began together ask about the same tree: the first runs the checks, the others wait for what it saw.
+    with files.locked(kept.with_suffix(".lock")):
+        return _kept_or_run(court, kept)
+
+
+def _kept_or_run(court: Court, kept: Path) -> Runs:
     try:
         return msgspec.json.decode(files.read_bounded(kept, 512 * 1024**2), type=dict[str, CheckRun])
     except FileNotFoundError:

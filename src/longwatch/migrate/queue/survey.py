@@ -18,6 +18,8 @@ from longwatch.migrate.repository import checkout, harvest
 from longwatch.migrate.repository.git import Git
 from longwatch.migrate.steps import CardRef, MigrateStep, Survey, Surveyed
 
+_WILD = frozenset("*?[")
+
 
 def perform(work: Work[MigrateStep], step: Survey, place: Place) -> Outcome:
     """Return what is the case as evidence; a problem that a person has to solve is evidence too."""
@@ -28,7 +30,7 @@ def look(work: Work[MigrateStep], step: Survey, place: Place) -> Surveyed:
     """Return what is the case."""
     git = Git.open(place.repository)
     with work.span("survey"):
-        _clear(work, git, place)
+        _clear(work, step, git, place)
         removed = logs.prune((place.attempts, place.watch.steps), place.settings.host.logs_bytes)
         if removed:
             work.note(
@@ -109,7 +111,14 @@ def _pointed(place: Place, before: str) -> Read:
 
 
 def _ref(card: Card) -> CardRef:
-    return CardRef(id=card.id, title=card.title, digest=card.digest, after=card.after, finishes=card.finishes)
+    return CardRef(
+        id=card.id,
+        title=card.title,
+        digest=card.digest,
+        after=card.after,
+        finishes=card.finishes,
+        files=tuple(path for path in card.owned if not _WILD.intersection(path)),
+    )
 
 
 def _refuse_uncommitted(git: Git, place: Place, queue: Read) -> None:
@@ -137,11 +146,13 @@ def _branch_problem(git: Git, place: Place, head: str) -> str:
     return "" if head else f"{place.repository} has no commit yet: make one."
 
 
-def _clear(work: Work[MigrateStep], git: Git, place: Place) -> None:
-    """No step runs beside a survey, so whatever lies in the work folder was left by one that died."""
+def _clear(work: Work[MigrateStep], step: Survey, git: Git, place: Place) -> None:
+    """No step begins beside a survey: what lies in the work folder and belongs to none that ran before was left by the dead."""
     if not place.work.is_dir():
         return
     for left in sorted(place.work.iterdir()):
+        if left.name in step.busy:
+            continue
         if (left / "repo").is_dir():
             _salvage(work, git, place, left.name)
         checkout.remove(left, place.work)

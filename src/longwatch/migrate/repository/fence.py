@@ -32,24 +32,32 @@ class Fence(msgspec.Struct, frozen=True):
     entries: Mapping[str, str]
 
 
-def take(git: Git, branch: str, protected: Iterable[Path]) -> Fence:
+def take(git: Git, branch: str, protected: Iterable[Path], *, landing: bool = False) -> Fence:
     """Look at the fenced things now. Of folders in `protected` everything inside counts; what is missing counts too.
 
-    Raises `LongwatchError` if something cannot be read.
+    With `landing` other attempts may land meanwhile, so where the branch stands is left out: the watch itself compares
+    that with what it landed, before it begins anything. Raises `LongwatchError` if something cannot be read.
     """
     hooks = {git.internal("hooks"), git.common_dir() / "hooks"}
     inside = {git.internal(name) for name in _GIT_FILES}
     entries: dict[str, str] = {}
     for path in (*protected, *hooks, *inside):
         entries |= _facts(git.root / path)
-    return Fence(entries=entries | _settings(git) | _position(git, branch))
+    return Fence(entries=entries | _settings(git) | _position(git, branch, landing=landing))
 
 
-def differences(before: Fence, after: Fence) -> tuple[str, ...]:
-    """Name everything that is not as it was, with what happened to it; empty if nothing did."""
+def differences(before: Fence, after: Fence, growing: Iterable[Path] = ()) -> tuple[str, ...]:
+    """Name everything that is not as it was, with what happened to it; empty if nothing did.
+
+    In `growing` folders the watch itself may put new files meanwhile; what was there must still be as it was.
+    """
     names = sorted(before.entries.keys() | after.entries.keys())
     told = ((name, before.entries.get(name), after.entries.get(name)) for name in names)
-    return tuple(_told(name, old, new) for name, old, new in told if old != new)
+    grown = tuple(f"{folder}/" for folder in growing)
+    changed = ((name, old, new) for name, old, new in told if old != new)
+    return tuple(
+        _told(name, old, new) for name, old, new in changed if old is not None or not name.startswith(grown)
+    )
 
 
 def _told(name: str, old: str | None, new: str | None) -> str:
@@ -88,11 +96,8 @@ def _settings(git: Git) -> dict[str, str]:
     return {name: of_bytes(msgspec.json.encode(values)) for name, values in gathered.items()}
 
 
-def _position(git: Git, branch: str) -> dict[str, str]:
-    names = {
-        f"branch {branch}": git.tip(branch),
-        "branch that is checked out": git.branch(),
-        "commit that is checked out": git.head(),
-        "operation in progress": git.operation(),
-    }
+def _position(git: Git, branch: str, *, landing: bool) -> dict[str, str]:
+    names = {"branch that is checked out": git.branch(), "operation in progress": git.operation()}
+    if not landing:
+        names |= {f"branch {branch}": git.tip(branch), "commit that is checked out": git.head()}
     return {name: value for name, value in names.items() if value is not None}

@@ -206,6 +206,10 @@ class Git(msgspec.Struct, frozen=True, kw_only=False):
         ends = ("clean=", "smudge=", "process=", "required=false")
         return tuple(f"{driver}.{end}" for driver in sorted(drivers) for end in ends)
 
+    def version(self) -> tuple[int, ...]:
+        """The installed git's own version: major and minor."""
+        return tuple(int(number) for number in re.findall(r"\d+", self.line("version"))[:2])
+
     # What the repository is
 
     def git_dir(self) -> Path:

@@ -2,7 +2,7 @@
 
 import time
 
-from longwatch.kernel import retry
+from longwatch.kernel import files, retry
 from longwatch.kernel.errors import InterruptedWorkError
 from longwatch.kernel.line import Outcome
 from longwatch.kernel.program import Work
@@ -26,7 +26,7 @@ from longwatch.migrate.steps import Commit, Committed, Held, MigrateStep, Push, 
 def commit(work: Work[MigrateStep], step: Commit, place: Place, *, confirm: bool) -> Outcome:
     """Commit a verified candidate, once: after a crash, and where only asked to, git is asked what happened first."""
     git, request = Git.open(place.repository), _request(step, place)
-    with work.span("git", step.title):
+    with work.span("git", step.title), files.locked(place.turn):
         if confirm or step.ask_only:
             found = _confirmed(work, request, git)
             if found is not None:
