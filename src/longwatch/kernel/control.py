@@ -1,19 +1,22 @@
 """What a request or a failure means for the lifecycle. Pure."""
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 
 import msgspec
 
 from longwatch.kernel import retry
-from longwatch.kernel.instant import Deadline, Instant
+from longwatch.kernel.errors import FailureClass
+from longwatch.kernel.instant import Deadline, Instant, remaining_s
 from longwatch.kernel.journal import Note
-from longwatch.kernel.lifecycle import HELD, Desired, Event, Halt, Lifecycle, Phase
+from longwatch.kernel.lifecycle import HELD, Desired, Event, Halt, Lifecycle, Phase, Verdict
 from longwatch.kernel.line import Failure
 from longwatch.kernel.request import Request, Verb
 from longwatch.kernel.retry import GiveUp, Retry
 from longwatch.kernel.settings import Backoff
 
 _DESIRED = {Verb.PAUSE: Desired.PAUSE, Verb.RESUME: Desired.RUN, Verb.STOP: Desired.STOP}
+_GRAVITY = (Verdict.COMPLETE, Verdict.EXHAUSTED, Verdict.BLOCKED, Verdict.NEEDS_RECONCILE)
 _EVENTS = {Verb.PAUSE: Event.PAUSE, Verb.RESUME: Event.RESUME, Verb.STOP: Event.STOP}
 
 
@@ -39,29 +42,84 @@ def lets_finish(requests: Iterable[tuple[int, Request]], life: Lifecycle) -> boo
 def after_failure(
     life: Lifecycle, title: str, failure: Failure, policy: Backoff, moment: Instant
 ) -> tuple[Lifecycle, Note]:
-    """Return the lifecycle after a step failed, and the event that explains it."""
-    failures = life.failures + 1
+    """Return the lifecycle after a step failed, and the event that explains it.
+
+    Steps that ran side by side fail of the same trouble: until the wait that it began is over, no further failure is
+    counted, and the wait becomes the longest that any of them asks for.
+    """
+    standing_s = _left_s(life.trouble, moment)
+    life = life if standing_s > 0 else _counted(life, failure.kind)
     decision = retry.decide(
         failure.kind,
-        failures=failures,
+        failures=max(life.failures, 1),
+        alike=max(_alike(life, failure.kind), 1),
         parked_s=life.parked_s,
+        parking_s=_left_s(life.parking, moment),
         retry_after_s=failure.retry_after_s,
         policy=policy,
     )
     text = f"{title}: {failure.message}"
-    data: dict[str, str | int | float | bool | None] = {"class": failure.kind.value, "failures": failures}
-    match decision:
-        case GiveUp(verdict, why):
-            halt = Halt(verdict, f"{text} ({why})")
-            return msgspec.structs.replace(life, failures=failures, halt=halt), Note(
-                "step.failed", text, data
-            )
-        case Retry(delay_s, parked):
-            waiting = msgspec.structs.replace(
-                life,
-                failures=failures,
-                parked_s=life.parked_s + (delay_s if parked else 0.0),
-                wait=Deadline(since=moment, delay_s=delay_s),
-                reason=f"{failure.kind}: {text}",
-            )
-            return waiting, Note("step.failed", text, {**data, "retry_in_s": delay_s})
+    data: dict[str, str | int | float | bool | None] = {
+        "class": failure.kind.value,
+        "failures": life.failures,
+    }
+    if isinstance(decision, GiveUp):
+        halt = Halt(decision.verdict, f"{text} ({_lifts(failure, moment)}{decision.why})")
+        halted = msgspec.structs.replace(life, halt=_graver(life.halt, halt))
+        return halted, Note("step.failed", text, data)
+    note = Note("step.failed", text, {**data, "retry_in_s": max(decision.delay_s, standing_s)})
+    return _waiting(life, decision, f"{failure.kind}: {text}", moment), note
+
+
+def _waiting(life: Lifecycle, decision: Retry, reason: str, moment: Instant) -> Lifecycle:
+    until = Deadline(since=moment, delay_s=decision.delay_s)
+    standing_s, parking_s = _left_s(life.trouble, moment), _left_s(life.parking, moment)
+    if decision.parked and decision.delay_s > parking_s:
+        parked_s = life.parked_s + decision.delay_s - parking_s
+        life = msgspec.structs.replace(life, parked_s=parked_s, parking=until)
+    if 0 < standing_s >= decision.delay_s:
+        return life
+    return msgspec.structs.replace(life, wait=until, trouble=until, reason=reason)
+
+
+def unparked(life: Lifecycle, moment: Instant) -> Lifecycle:
+    """Return the lifecycle before its wait is cut: what is left of a wait for a usage limit was never waited."""
+    parked_s = max(life.parked_s - _left_s(life.parking, moment), 0.0)
+    return msgspec.structs.replace(life, parked_s=parked_s, parking=None)
+
+
+def _counted(life: Lifecycle, kind: FailureClass) -> Lifecycle:
+    """Count one more failure in the row."""
+    if kind is FailureClass.QUOTA:
+        return life
+    faults = _faults(life) + (kind is FailureClass.FAULT)
+    return msgspec.structs.replace(life, failures=life.failures + 1, faults=faults)
+
+
+def _alike(life: Lifecycle, kind: FailureClass) -> int:
+    return _faults(life) if kind is FailureClass.FAULT else life.failures - _faults(life)
+
+
+def _faults(life: Lifecycle) -> int:
+    """Where a row begins anew, so do the faults in it."""
+    return life.faults if life.failures else 0
+
+
+def _left_s(deadline: Deadline | None, moment: Instant) -> float:
+    return 0.0 if deadline is None else remaining_s(deadline, moment)
+
+
+def _graver(standing: Halt | None, halt: Halt) -> Halt:
+    """Of two ends keep the one that asks more of a person; of equal ones the first."""
+    if standing is None or _GRAVITY.index(halt.verdict) > _GRAVITY.index(standing.verdict):
+        return halt
+    return standing
+
+
+def _lifts(failure: Failure, moment: Instant) -> str:
+    if failure.kind is not FailureClass.QUOTA:
+        return ""
+    if failure.retry_after_s is None:
+        return "nobody says when the usage limit lifts; "
+    at = datetime.fromtimestamp(moment.wall_s + failure.retry_after_s, UTC)
+    return f"the usage limit lifts at {at:%Y-%m-%d %H:%M} UTC; "

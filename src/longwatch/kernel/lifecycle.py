@@ -203,10 +203,17 @@ class Lifecycle(msgspec.Struct, frozen=True, kw_only=True):
     obeyed: int = 0
     """Sequence number of the last request that was obeyed."""
     failures: int = 0
-    """Failures in a row, over all steps."""
+    """Failures in a row, over all steps. A usage limit is none: it has a bound of its own."""
+    faults: int = 0
+    """So many of them were faults; the others were transient."""
     parked_s: float = 0.0
-    """Time already spent waiting for usage limits."""
+    """All waits for usage limits in the life of the watch, with all of the one that is on."""
+    parking: Deadline | None = None
+    """The latest of them."""
     wait: Deadline | None = None
+    """Nothing begins before it."""
+    trouble: Deadline | None = None
+    """The wait that the last failures began: what fails before it is over ran beside them, and is the same trouble."""
     halt: Halt | None = None
 
 
@@ -219,10 +226,10 @@ def move(lifecycle: Lifecycle, event: Event, reason: str = "") -> Lifecycle:
     edge = TABLE.get((lifecycle.phase, event))
     if edge is None:
         raise RefusedError(refusal(lifecycle.phase, event, lifecycle.reason))
-    wait = lifecycle.wait if event in KEEPS_WAIT else None
+    wait, trouble = (lifecycle.wait, lifecycle.trouble) if event in KEEPS_WAIT else (None, None)
     stands = edge.to is lifecycle.phase or wait is not None
     kept = lifecycle.reason if stands and not reason else reason
-    return msgspec.structs.replace(lifecycle, phase=edge.to, reason=kept, wait=wait)
+    return msgspec.structs.replace(lifecycle, phase=edge.to, reason=kept, wait=wait, trouble=trouble)
 
 
 def refusal(phase: Phase, event: Event, reason: str) -> str:

@@ -36,16 +36,27 @@ FINAL: dict[FailureClass, GiveUp] = {
 
 
 def decide(
-    kind: FailureClass, *, failures: int, parked_s: float, retry_after_s: float | None, policy: Backoff
+    kind: FailureClass,
+    *,
+    failures: int,
+    alike: int,
+    parked_s: float,
+    parking_s: float,
+    retry_after_s: float | None,
+    policy: Backoff,
 ) -> RetryDecision:
-    """Return what to do after the `failures`-th failure in a row (this one included, so at least 1)."""
+    """Return what to do after the `failures`-th failure in a row, the `alike`-th of its class; both at least 1.
+
+    `parking_s` is what is left of a wait for a usage limit that is on: only what goes beyond it is parked anew.
+    """
     if kind in FINAL:
         return FINAL[kind]
     if kind is FailureClass.QUOTA:
-        return _parked(parked_s, retry_after_s, policy)
-    most = policy.max_transients if kind is FailureClass.TRANSIENT else policy.max_faults
-    if most and failures >= most:
-        return GiveUp(Verdict.BLOCKED, f"{failures} failures in a row")
+        return _parked(parked_s, parking_s, retry_after_s, policy)
+    name = "max_transients" if kind is FailureClass.TRANSIENT else "max_faults"
+    most = getattr(policy, name)
+    if most and alike >= most:
+        return GiveUp(Verdict.BLOCKED, f"{alike} failures in a row, and backoff.{name} is {most}")
     return Retry(backoff_s(failures, policy) if retry_after_s is None else retry_after_s)
 
 
@@ -55,13 +66,18 @@ def backoff_s(failures: int, policy: Backoff) -> float:
     return float(min(policy.first_s * 2.0**doublings, policy.max_s))
 
 
-def _parked(parked_s: float, retry_after_s: float | None, policy: Backoff) -> RetryDecision:
+def _parked(parked_s: float, parking_s: float, retry_after_s: float | None, policy: Backoff) -> RetryDecision:
     if not policy.park_for_quota:
-        return GiveUp(Verdict.EXHAUSTED, "a usage limit was reached and backoff.park_for_quota is off")
-    delay_s = policy.max_s if retry_after_s is None else retry_after_s
-    if parked_s + delay_s > policy.max_park_s:
         return GiveUp(
             Verdict.EXHAUSTED,
-            f"a usage limit would take {delay_s:.0f} s more, and {parked_s:.0f} s of backoff.max_park_s are used",
+            "backoff.park_for_quota is off: run the watch again then, or switch it on to have it wait by itself",
+        )
+    delay_s = policy.max_s if retry_after_s is None else retry_after_s
+    more_s = max(delay_s - parking_s, 0.0)
+    if parked_s + more_s > policy.max_park_s:
+        return GiveUp(
+            Verdict.EXHAUSTED,
+            f"to wait {more_s:.0f} s more is too long: {parked_s:.0f} s of backoff.max_park_s = "
+            f"{policy.max_park_s:.0f} are used. Run the watch again then, or raise it",
         )
     return Retry(delay_s, parked=True)

@@ -11,13 +11,13 @@ class Backoff(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     max_s: float = 900.0
     """The longest wait."""
     max_faults: int = 6
-    """So many faults in a row block the watch."""
+    """So many faults in a row block the watch; other failures between them are not counted, and a success ends the row."""
     max_transients: int = 0
-    """So many transient failures in a row block the watch; 0: never, it waits for ever."""
+    """So many transient failures in a row block the watch, counted likewise; 0: never, it waits for ever."""
     park_for_quota: bool = False
-    """Wait for a usage limit's reset; otherwise a quota failure stops the watch."""
+    """Wait for a usage limit's reset; otherwise one ends the run with exit code 4, and the next `run` goes on."""
     max_park_s: float = 86_400.0
-    """All parking together."""
+    """All waits for usage limits together, in the whole life of the watch; nothing but a larger number allows more."""
 
 
 class Host(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

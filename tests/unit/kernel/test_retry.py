@@ -11,8 +11,16 @@ DEFAULT = Backoff()
 PARKS = Backoff(park_for_quota=True, max_park_s=10_000.0)
 
 
-def decided(kind, failures=1, parked_s=0.0, retry_after_s=None, policy=DEFAULT):
-    return decide(kind, failures=failures, parked_s=parked_s, retry_after_s=retry_after_s, policy=policy)
+def decided(kind, failures=1, parked_s=0.0, retry_after_s=None, policy=DEFAULT, *, alike=None, parking_s=0.0):
+    return decide(
+        kind,
+        failures=failures,
+        alike=failures if alike is None else alike,
+        parked_s=parked_s,
+        parking_s=parking_s,
+        retry_after_s=retry_after_s,
+        policy=policy,
+    )
 
 
 @pytest.mark.guarantee("K27")
@@ -58,7 +66,9 @@ def test_classes_that_no_retry_helps(kind, verdict, retry_after_s):
 @pytest.mark.guarantee("K26")
 def test_faults_block_at_the_sixth_in_a_row():
     assert [type(decided(Class.FAULT, failures)) for failures in range(1, 8)] == [Retry] * 5 + [GiveUp] * 2
-    assert decided(Class.FAULT, 6) == GiveUp(Verdict.BLOCKED, "6 failures in a row")
+    assert decided(Class.FAULT, 6) == GiveUp(
+        Verdict.BLOCKED, "6 failures in a row, and backoff.max_faults is 6"
+    )
     assert isinstance(decided(Class.FAULT, 6, retry_after_s=1.0), GiveUp)
     assert isinstance(decided(Class.FAULT, 6, policy=Backoff(max_faults=7)), Retry)
 
@@ -67,9 +77,16 @@ def test_faults_block_at_the_sixth_in_a_row():
 def test_transients_never_block_unless_configured():
     assert decided(Class.TRANSIENT, 10_000) == Retry(900.0)
     assert decided(Class.TRANSIENT, 3, policy=Backoff(max_transients=3)) == GiveUp(
-        Verdict.BLOCKED, "3 failures in a row"
+        Verdict.BLOCKED, "3 failures in a row, and backoff.max_transients is 3"
     )
     assert decided(Class.TRANSIENT, 2, policy=Backoff(max_transients=3)) == Retry(60.0)
+
+
+@pytest.mark.guarantee("K26")
+def test_a_fault_after_a_long_outage_is_the_first_of_its_kind():
+    assert decided(Class.FAULT, 51, alike=1) == Retry(900.0)
+    assert isinstance(decided(Class.FAULT, 51, alike=6), GiveUp)
+    assert decided(Class.TRANSIENT, 9, alike=2, policy=Backoff(max_transients=3)) == Retry(900.0)
 
 
 @pytest.mark.guarantee("K26")
@@ -96,8 +113,15 @@ def test_parking_for_a_usage_limit_is_bounded_in_sum(parked_s, retry_after_s, ex
 
 
 @pytest.mark.guarantee("K26")
+def test_only_what_goes_beyond_the_wait_that_is_on_is_parked_anew():
+    assert decided(Class.QUOTA, 1, 9_000.0, 3600.0, PARKS, parking_s=2600.0) == Retry(3600.0, parked=True)
+    assert isinstance(decided(Class.QUOTA, 1, 9_000.0, 3600.0, PARKS, parking_s=2599.0), GiveUp)
+    assert decided(Class.QUOTA, 1, 10_000.0, 3600.0, PARKS, parking_s=3600.0) == Retry(3600.0, parked=True)
+
+
+@pytest.mark.guarantee("K26")
 def test_a_usage_limit_is_not_waited_for_unless_the_config_allows():
     decision = decided(Class.QUOTA, retry_after_s=1.0)
-    assert decision == GiveUp(
-        Verdict.EXHAUSTED, "a usage limit was reached and backoff.park_for_quota is off"
-    )
+    assert isinstance(decision, GiveUp)
+    assert decision.verdict is Verdict.EXHAUSTED
+    assert decision.why.startswith("backoff.park_for_quota is off")
