@@ -16,9 +16,9 @@ import msgspec
 from longwatch.kernel.config import nearest, refuse
 from longwatch.kernel.errors import ConfigError, PathError, RefusedError
 from longwatch.kernel.files import create, make_folder, read_bounded, replace
-from longwatch.migrate import profiles
+from longwatch.migrate import profiles, skeleton
 from longwatch.migrate.detect import Detected, Found, Repository, detect
-from longwatch.migrate.profiles import Profile
+from longwatch.migrate.profiles import Profile, QueueSettings
 from longwatch.migrate.repository.git import Git
 from longwatch.migrate.settings import ADAPTERS, FILE, MigrateSettings, problems
 
@@ -62,6 +62,7 @@ class _Layout(msgspec.Struct, frozen=True, kw_only=True):
     """Which names are free."""
 
     tasks: str
+    """The folder of task cards; empty where the profile brings an authoritative queue."""
     prompt: str
     profile: Profile
 
@@ -87,13 +88,14 @@ def initialise(
     worker = _worker(choice, repository)
     detected = detect(repository)
     layout = _Layout(
-        tasks=_free(root, _FOLDERS, _holds_no_cards),
+        tasks="" if policy.queue.pointer else _free(root, _FOLDERS, _holds_no_cards),
         prompt=_free(root, _PROMPTS, lambda path: _same_or_missing(path, shipped(policy.prompt))),
         profile=policy,
     )
     text = _settings_text(branch, worker, detected, layout)
-    _check(text)
-    written = (*_exclude(git), *_write(root, layout, text))
+    queue = _checked(text).policy_in_force().queue
+    absent = _skeleton(root, queue) if queue.pointer else _example(layout)
+    written = (*_exclude(git), *_write(root, layout, absent, text))
     missing = _missing(worker, detected, repository)
     hints = tuple(_next_steps(worker, detected, layout, missing))
     return Initialised(
@@ -172,8 +174,7 @@ def _same_or_missing(path: Path, text: str) -> bool:
 def _settings_text(branch: str, worker: WorkerChoice, detected: Detected, layout: _Layout) -> str:
     values: Mapping[str, str] = {
         "branch": _toml(branch),
-        "tasks": _toml(layout.tasks),
-        "example": f"{layout.tasks}/{EXAMPLE}",
+        "queue": _queue_text(layout),
         "adapter": _toml(worker.adapter),
         "argv": _argv_text(worker),
         "prompt": _toml(layout.prompt),
@@ -183,6 +184,15 @@ def _settings_text(branch: str, worker: WorkerChoice, detected: Detected, layout
         "share": _toml(detected.share),
     }
     return _SLOT.sub(lambda slot: values.get(slot[1], slot[0]), shipped("longwatch.toml"))
+
+
+def _queue_text(layout: _Layout) -> str:
+    if not layout.tasks:
+        return "# What is to be done stands in the authoritative queue: see [queue] below."
+    return (
+        "# The folder of the task cards. Each *.md file in it is one job for the worker; "
+        f"{layout.tasks}/{EXAMPLE} shows how.\ntasks = {_toml(layout.tasks)}"
+    )
 
 
 def _checks_text(profile: Profile, detected: Detected) -> str:
@@ -232,10 +242,11 @@ def _toml(value: object) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _check(text: str) -> None:
+def _checked(text: str) -> MigrateSettings:
     """Refuse to write what would not be read; that there are no checks yet is the one thing that may be wrong."""
     settings = msgspec.toml.decode(text, type=MigrateSettings)
     refuse("longwatch init", (one for one in problems(settings) if settings.checks or one.where != "checks"))
+    return settings
 
 
 def _exclude(git: Git) -> Iterator[str]:
@@ -254,16 +265,21 @@ def _exclude(git: Git) -> Iterator[str]:
     yield os.path.relpath(path, git.root)
 
 
-def _write(root: Path, layout: _Layout, text: str) -> Iterator[str]:
-    make_folder(root / layout.tasks)
-    example = f"{layout.tasks}/{EXAMPLE}"
-    for name, content in (
-        (layout.prompt, shipped(layout.profile.prompt)),
-        (example, shipped("example-card.md")),
-        (FILE, text),
-    ):
+def _write(root: Path, layout: _Layout, more: Mapping[str, str], text: str) -> Iterator[str]:
+    wanted = {layout.prompt: shipped(layout.profile.prompt), **more, FILE: text}
+    for name, content in wanted.items():
+        make_folder((root / name).parent)
         create(root / name, content.encode(), _READABLE)
         yield name
+
+
+def _skeleton(root: Path, queue: QueueSettings) -> dict[str, str]:
+    texts = {"card": shipped("first-task.md"), "generator": shipped("handoff.py.txt")}
+    return skeleton.missing(root, queue, texts)
+
+
+def _example(layout: _Layout) -> dict[str, str]:
+    return {f"{layout.tasks}/{EXAMPLE}": shipped("example-card.md")}
 
 
 def _missing(worker: WorkerChoice, detected: Detected, repository: Repository) -> tuple[str, ...]:
@@ -279,7 +295,8 @@ def _next_steps(
 ) -> Iterator[str]:
     queue = layout.profile.queue
     if queue.pointer:
-        yield f"Name your sources, generators and checks in {FILE}, and write the queue: {queue.pointer} and what it names."
+        yield f"Name your sources, generators and checks in {FILE}."
+        yield skeleton.next_step(queue)
     elif not any(one.check.kind == "test" for one in detected.found):
         yield f"No test command was found: add a check of kind test to {FILE}; nothing begins without one."
     if "bwrap" in missing:
@@ -295,6 +312,8 @@ def _next_steps(
             "The sandbox hides your home, and with it what the agent keeps there: hand on its key and its configuration "
             "with worker.environment and sandbox.expose."
         )
-    if not queue.pointer:
-        yield f"Write the first card: cp {layout.tasks}/{EXAMPLE} {layout.tasks}/001-first.md, and edit it. The example is no job."
+    if queue.pointer:
+        yield "Then: longwatch doctor says what is left. Commit the queue, which counts only as committed, and longwatch run."
+        return
+    yield f"Write the first card: cp {layout.tasks}/{EXAMPLE} {layout.tasks}/001-first.md, and edit it. The example is no job."
     yield f"Then: longwatch doctor, and longwatch run. Commit {FILE}, {layout.prompt} and {layout.tasks} if others work with them."

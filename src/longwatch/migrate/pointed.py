@@ -8,7 +8,10 @@ from longwatch.migrate.queue import accounting, authority, forms
 from longwatch.migrate.queue.folder import Folder, document
 from longwatch.migrate.queue.forms import Manifest
 from longwatch.migrate.queue.survey import Read, source
+from longwatch.migrate.repository.git import Git
 from longwatch.migrate.state import Job, MigrateState, Status
+
+_SHOWN = 10
 
 
 def examine(place: Place, queue: Read, state: MigrateState | None) -> Iterator[Finding]:
@@ -24,6 +27,16 @@ def examine(place: Place, queue: Read, state: MigrateState | None) -> Iterator[F
         yield _completion(place, queue, len(done))
     if place.profile.queue.inventory:
         yield _inventory(place, queue)
+    yield from _uncommitted(place, queue)
+
+
+def _uncommitted(place: Place, queue: Read) -> Iterator[Finding]:
+    dirty = Git.open(place.repository).dirty_paths()
+    found = authority.uncommitted(place.profile.queue, queue.files, dirty)
+    if found:
+        more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+        text = f"{', '.join(found[:_SHOWN])}{more}: not as committed, and the queue counts only as it is committed"
+        yield wrong("queue", text, "commit it, or put it back")
 
 
 def _completion(place: Place, queue: Read, done: int) -> Finding:
@@ -47,5 +60,5 @@ def _inventory(place: Place, queue: Read) -> Finding:
     )
     if proof.invalid:
         mend = "restore these files, or bring the inventory up to date in a reviewed commit"
-        return wrong("inventory", f"{text}: {'; '.join(proof.invalid[:10])}", mend)
+        return wrong("inventory", f"{text}: {'; '.join(proof.invalid[:_SHOWN])}", mend)
     return fine("inventory", text)

@@ -115,6 +115,9 @@ def examination_text(seen: Examination) -> str:
 
 
 def _finding(finding: Finding, width: int) -> Iterator[str]:
-    yield f"{_SIGNS[finding.standing]:<5}  {finding.name:<{width}}  {one_line(finding.text)}"
+    first, *others = plain(finding.text).splitlines() or [""]
+    yield f"{_SIGNS[finding.standing]:<5}  {finding.name:<{width}}  {first}"
+    below = " " * (width + 9)
+    yield from (f"{below}{line}" for line in others)
     if finding.mend:
-        yield f"{'':<5}  {'':<{width}}  -> {one_line(finding.mend)}"
+        yield f"{below}-> {one_line(finding.mend)}"

@@ -182,7 +182,7 @@ def test_a_document_that_has_no_form_is_refused(root: Path, path: str, raw: byte
         ({"task": "first"}, "is the manifest of first, which belongs at migration/manifests/first.json"),
         ({"task": "../start"}, 'task = "../start"'),
         ({"acceptance": []}, "acceptance: is empty"),
-        ({"acceptance": [{"criterion": "it works", "met": False}]}, '"it works": is not met'),
+        ({"acceptance": [{"criterion": "it works", "met": False}]}, 'acceptance[0]: is not met: it works'),
         ({"acceptance": [{"criterion": "it works", "met": "yes"}]}, "must be true or false"),
         ({"acceptance": [{"criterion": " ", "met": True}]}, "say what was to be met"),
         ({"deferred": ["edges"]}, "puts something off"),

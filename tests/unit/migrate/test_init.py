@@ -64,7 +64,7 @@ def test_a_profile_brings_its_policy_its_checks_and_its_prompt(root: Path) -> No
     template = (root / "prompt.md").read_text()
     assert list(template_problems(template, cases=True)) == []
     assert [one.where for one in template_problems(shipped("migrate.md"), cases=True)] == ["{{ evidence }}"]
-    assert any("migration/QUEUE.md" in hint for hint in done.hints)
+    assert any("migration/manifests/start.json says point by point" in hint for hint in done.hints)
     with pytest.raises(ConfigError, match="did you mean `blender-web`"):
         initialise(root, CODEX, profile="blender")
 

@@ -22,6 +22,7 @@ from longwatch.migrate.queue.order import queue_of
 from longwatch.migrate.queue.pointer import Pointer
 
 _PRIORITY = 1_000_000
+_SHOWN = 300
 _canonical = msgspec.json.Encoder(order="sorted").encode
 
 
@@ -82,7 +83,7 @@ def accepted(name: str, manifest: Manifest, folder: Folder | None) -> Iterator[P
         yield Problem(f"{name}: acceptance", "is empty: nothing was accepted")
     for number, one in enumerate(manifest.acceptance):
         if not one.met:
-            yield Problem(at(f"{name}: acceptance[{number}]", one.criterion), "is not met")
+            yield Problem(f"{name}: acceptance[{number}]", f"is not met: {one.criterion[:_SHOWN]}")
     if folder is not None:
         yield from unbound(f"{name}: artifacts", manifest.artifacts, folder)
 
@@ -106,6 +107,12 @@ def guarded(queue: QueueSettings) -> tuple[str, ...]:
         *(p.replace(SLOT, "*") for p in named),
     )
     return (*(f"/{path}" for path in paths if path), *queue.generated)
+
+
+def uncommitted(queue: QueueSettings, own: frozenset[str], dirty: Iterable[str]) -> tuple[str, ...]:
+    """Return what of the queue is not as it is committed; `own` are files that no pattern of it names."""
+    patterns = Patterns(guarded(queue), own)
+    return tuple(path for path in dirty if queue.pointer and patterns.matches(path))
 
 
 def documents_of(queue: QueueSettings, where: Pointer) -> frozenset[str]:

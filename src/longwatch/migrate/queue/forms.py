@@ -153,7 +153,8 @@ def manifest_problems(name: str, manifest: Manifest) -> Iterator[Problem]:
 def inventory_problems(name: str, inventory: Inventory) -> Iterator[Problem]:
     """Yield what an inventory cannot say."""
     if not inventory.units:
-        yield Problem(f"{name}: units", "is empty: a migration without units proves nothing; list them")
+        form = '{"id": "UNIT", "status": "unverified", "references": [{"path": "SOURCE", "sha256": "DIGEST"}]}'
+        yield Problem(f"{name}: units", f"is empty: list what is to be ported, each unit like {form}")
     yield from documents.repeated(f"{name}: units.id", (unit.id for unit in inventory.units))
     for number, unit in enumerate(inventory.units):
         where = f"{name}: units[{number}]"
