@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from longwatch.kernel.errors import FailureClass
+from longwatch.kernel.limits import LimitHit
 from longwatch.migrate.attempt.trace import AcpTrace, ClaudeTrace, CodexTrace, Ending, Trace, TraceState
 from longwatch.migrate.attempt.workers.acp_failures import ACP_FAILURES
 from longwatch.migrate.attempt.workers.claude_failures import CLAUDE_FAILURES
@@ -202,8 +203,37 @@ def test_a_usage_limit_says_when_it_ends() -> None:
     failure = classify(read("claude", "usage"), RunEnd(exit_code=1), CLAUDE_FAILURES, NOW)
     assert failure is not None
     assert failure.kind is FailureClass.QUOTA
-    assert failure.retry_after_s is not None
-    assert 0 < failure.retry_after_s < 86_400
+    assert failure.retry_after_s == 1796085408 - NOW.timestamp() + 60  # its event has the second
+
+
+@pytest.mark.guarantee("K27")
+@pytest.mark.parametrize(("name", "asked_s"), [("429ra", 3.0), ("r1-429", None), ("r1-503", None)])
+def test_what_a_provider_asks_for_is_told_from_claudes_own_delays(name: str, asked_s: float | None) -> None:
+    failure = classify(read("claude", name), RunEnd(exit_code=1), CLAUDE_FAILURES, NOW)
+    assert failure is not None
+    assert failure.retry_after_s == asked_s
+
+
+@pytest.mark.guarantee("M9")
+@pytest.mark.parametrize(
+    ("program", "name", "kind"),
+    [
+        ("codex", "hang", "transient"),
+        ("codex", "refused", "transient"),
+        ("codex", "429ra3600", "transient"),
+        ("claude", "hang-mid", "transient"),
+        ("claude", "401", "auth"),
+        ("acp", "opencode-503", "transient"),
+    ],
+)
+def test_a_recording_that_never_ends_is_classed_by_what_it_said_when_it_is_ended(
+    program: str, name: str, kind: str
+) -> None:
+    """A provider that was tried in silence is down; where the program named another reason, that one counts."""
+    end = RunEnd(exit_code=None, limit=LimitHit.MONITOR, limit_detail="the model took no action")
+    failure = classify(read(program, name), end, PROGRAMS[program][1], NOW)
+    assert failure is not None
+    assert failure.kind == kind
 
 
 @pytest.mark.guarantee("M12")

@@ -154,6 +154,30 @@ def test_reset_times(text: str, expected_s: float | None) -> None:
     assert retry_after_s(text, NOW) == (None if expected_s is None else pytest.approx(expected_s))
 
 
+@pytest.mark.guarantee("K26", "K27")
+@pytest.mark.parametrize(
+    ("text", "resets_in_s", "expected_s"),
+    [
+        ("You've hit your usage limit, try again in 3 hours", None, 3 * 3600),
+        ("You've hit your usage limit, try again in 3 hours", 7200, 7260),  # the event is exact
+        ("You've hit your usage limit", 7 * 86_400, 7 * 86_400 + 60),
+        ("You've hit your usage limit", -3600, 60),  # already over, and still refused
+        ("You've hit your usage limit, try again in 0s", None, 60),
+        ("You've hit your usage limit", 2**53, None),
+        ("You've hit your usage limit, try again in " + "9" * 400 + "s", None, None),
+        ("at capacity, try again in 5s", 7200, 5),  # no usage limit
+        ("at capacity, try again in 0s", None, 1),
+        ("at capacity, try again in 99999999 days", None, None),
+    ],
+)
+def test_how_long_is_waited(text: str, resets_in_s: float | None, expected_s: float | None) -> None:
+    resets_at = None if resets_in_s is None else NOW.timestamp() + resets_in_s
+    failed = state(ended=Ending.FAILED, error=ProviderError(text=text), limit_resets_at=resets_at)
+    failure = classify(failed, RunEnd(exit_code=1), CODEX_FAILURES, NOW)
+    assert failure is not None
+    assert failure.retry_after_s == expected_s
+
+
 @given(st.text(alphabet="try again at in resets0123456789:PMAms ,stDec", max_size=60))
 def test_any_prose_is_survived(text: str) -> None:
     wait_s = retry_after_s(text, NOW)

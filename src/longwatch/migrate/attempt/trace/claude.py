@@ -32,18 +32,34 @@ def _event(
             return _results(state, event)
         case "result":
             return _result(state, event, elapsed_s)
-        case "system" if event.get("subtype") == "api_retry":
-            return reading.erred(state, before, _retry(event))
         case "system" | "rate_limit_event":
-            return state
+            return _told(state, before, event)
         case _:
             return reading.unknown(state)
 
 
+def _told(state: TraceState, before: TraceState, event: Mapping[str, object]) -> TraceState:
+    """What the program says of itself and of the provider."""
+    if event.get("subtype") == "api_retry":
+        return reading.erred(state, before, _retry(event))
+    limit = reading.fields(event, "rate_limit_info")
+    if reading.text(limit, "status") == "rejected":
+        return replace(state, limit_resets_at=reading.amount(limit, "resetsAt"))
+    return state
+
+
 def _retry(event: Mapping[str, object]) -> ProviderError:
     return ProviderError(
-        text=reading.short(reading.text(event, "error")), status=_status(event, "error_status")
+        text=reading.short(reading.text(event, "error")),
+        status=_status(event, "error_status"),
+        retry_after_s=_retry_after_s(event),
     )
+
+
+def _retry_after_s(event: Mapping[str, object]) -> float | None:
+    """Claude's own delays have a random part; one in whole seconds is what the provider asked for."""
+    delay_ms = reading.amount(event, "retry_delay_ms")
+    return delay_ms / 1000 if delay_ms and delay_ms % 1000 == 0 else None
 
 
 def _assistant(
@@ -127,7 +143,11 @@ def _failure(state: TraceState, event: Mapping[str, object]) -> ProviderError:
     if event.get("subtype") != "success":
         words.append(reading.text(event, "subtype"))
     words += [error.text for error in state.provider_errors[-1:]]
-    return ProviderError(text=reading.short(" ".join(words)), status=_status(event, "api_error_status"))
+    status = _status(event, "api_error_status")
+    asked_s = [error.retry_after_s for error in state.provider_errors if error.status == status]
+    return ProviderError(
+        text=reading.short(" ".join(words)), status=status, retry_after_s=asked_s[-1] if asked_s else None
+    )
 
 
 def _answer(event: Mapping[str, object]) -> bytes | None:

@@ -48,6 +48,8 @@ class ProviderError(msgspec.Struct, frozen=True, kw_only=True):
 
     text: str
     status: int | None = None
+    retry_after_s: float | None = None
+    """The provider's own word, where the event carries it."""
 
 
 class TraceState(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,6 +76,8 @@ class TraceState(msgspec.Struct, frozen=True, kw_only=True):
     """Why it ended, if it failed."""
     provider_errors: tuple[ProviderError, ...] = ()
     """The latest ones, also those that a retry got over."""
+    limit_resets_at: float | None = None
+    """When the usage limit lifts that the worker ran into, in seconds since 1970, where its format says so."""
     denied: tuple[str, ...] = ()
     """Names of tools that the worker's own permission rules refused."""
     answer: bytes | None = None

@@ -58,6 +58,11 @@ _LIMITS = {
     LimitHit.STOPPED: FailureClass.INTERRUPTED,
 }
 _NAMED_PATHS = 20
+_CLOCKS_DIFFER_S = 60.0
+_SHORTEST_S = {FailureClass.TRANSIENT: 1.0, FailureClass.QUOTA: 60.0}
+"""A provider that asks for less would be asked again and again; a usage limit that lifts at once is none."""
+_LONGEST_S = 366 * 86_400.0
+"""What is longer is no time, whatever a text holds: the watch keeps its own."""
 
 
 def classify(state: TraceState, end: RunEnd, table: Table, now: datetime) -> Failure | None:
@@ -66,6 +71,21 @@ def classify(state: TraceState, end: RunEnd, table: Table, now: datetime) -> Fai
     `now` is in the zone that the worker's environment names. A person's stop is no failure: the caller asks only
     about runs that nobody stopped.
     """
+    failure = _classify(state, end, table, now)
+    if failure is None:
+        return None
+    resets_at = state.limit_resets_at if failure.kind is FailureClass.QUOTA else None
+    wait_s = failure.retry_after_s if resets_at is None else resets_at - now.timestamp() + _CLOCKS_DIFFER_S
+    return msgspec.structs.replace(failure, retry_after_s=_believable_s(wait_s, failure.kind))
+
+
+def _believable_s(wait_s: float | None, kind: FailureClass) -> float | None:
+    if wait_s is None or wait_s > _LONGEST_S:
+        return None
+    return max(wait_s, _SHORTEST_S[kind])
+
+
+def _classify(state: TraceState, end: RunEnd, table: Table, now: datetime) -> Failure | None:
     if state.ended is Ending.SUCCEEDED:
         return _of_claim(state, end, table, now)
     if state.ended is Ending.FAILED:
@@ -133,8 +153,12 @@ def _of_error(error: ProviderError, table: Table, now: datetime) -> Failure | No
     return Failure(
         kind=kind,
         message=_with_error(error, table),
-        retry_after_s=retry_after_s(error.text, now) if waits else None,
+        retry_after_s=_asked_s(error, now) if waits else None,
     )
+
+
+def _asked_s(error: ProviderError, now: datetime) -> float | None:
+    return retry_after_s(error.text, now) if error.retry_after_s is None else error.retry_after_s
 
 
 def _with_error(error: ProviderError, table: Table) -> str:
