@@ -1,8 +1,11 @@
 """What all tests need of the process that they run in."""
 
+import atexit
 import contextlib
 import os
+import shutil
 import signal
+import tempfile
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -10,6 +13,10 @@ from hypothesis import HealthCheck, settings
 # A shell that starts the suite in the background lets it ignore interrupts, and every program under test would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Watches of one machine take turns; those of tests that run at the same time shall not wait for each other.
+os.environ["LONGWATCH_LOCKS"] = tempfile.mkdtemp(prefix="longwatch-locks-")
+atexit.register(shutil.rmtree, os.environ["LONGWATCH_LOCKS"], ignore_errors=True)
 
 # How slow a draw or an example is says how busy the machine is, and nothing about the test.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])

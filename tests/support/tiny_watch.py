@@ -161,7 +161,7 @@ def call(
     return subprocess.run(
         [*LONGWATCH, *arguments],
         cwd=root,
-        env={**ENVIRONMENT, **variables},
+        env={**ENVIRONMENT, "LONGWATCH_LOCKS": str(root), **variables},
         check=check,
         capture_output=True,
         text=True,
@@ -173,7 +173,8 @@ def call(
 def running(root: Path, *arguments: str) -> "Iterator[subprocess.Popen[bytes]]":
     """Supervise beside the test. A supervisor that is left running is killed."""
     argv = [*LONGWATCH, "run", *arguments]
-    supervisor = subprocess.Popen(argv, cwd=root, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
+    own = {**ENVIRONMENT, "LONGWATCH_LOCKS": str(root)}
+    supervisor = subprocess.Popen(argv, cwd=root, env=own, stdout=subprocess.DEVNULL)
     try:
         yield supervisor
     finally:

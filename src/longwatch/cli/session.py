@@ -9,8 +9,11 @@ import msgspec
 from longwatch.cli.stream import Stream
 from longwatch.executors.local import LocalExecutor
 from longwatch.kernel import files
-from longwatch.kernel.errors import ExitCode
+from longwatch.kernel.clock import now
+from longwatch.kernel.errors import ExitCode, NotReadyError
+from longwatch.kernel.instant import remaining_s
 from longwatch.kernel.journal import Note
+from longwatch.kernel.lifecycle import Phase
 from longwatch.kernel.ownership import owned
 from longwatch.kernel.request import Request, Verb
 from longwatch.kernel.store import Store
@@ -30,6 +33,7 @@ PASSED = (
     "XDG_CONFIG_HOME",
     "XDG_CACHE_HOME",
     "OMP_NUM_THREADS",
+    "LONGWATCH_LOCKS",
 )
 """What our own step programs see of the environment, besides what the settings name."""
 GIT_NEEDS = ("SSH_AUTH_SOCK", "GNUPGHOME", "GPG_AGENT_INFO", "GIT_SSH_COMMAND", "GIT_CONFIG_GLOBAL")
@@ -39,9 +43,14 @@ GIT_NEEDS = ("SSH_AUTH_SOCK", "GNUPGHOME", "GPG_AGENT_INFO", "GIT_SSH_COMMAND", 
 class Session:
     """Everything between the lease and its release."""
 
-    def __init__(self, watch: Watch, *, as_json: bool, inherited: int | None, ready: int | None) -> None:
-        """`inherited` is a lease handed over by a parent, `ready` the pipe that waits to hear that we own it."""
-        self._watch, self._inherited, self._ready = watch, inherited, ready
+    def __init__(
+        self, watch: Watch, *, as_json: bool, inherited: int | None, ready: int | None, waits: bool = True
+    ) -> None:
+        """`inherited` is a lease handed over by a parent, `ready` the pipe that waits to hear that we own it.
+
+        Without `waits`, it ends where it would wait.
+        """
+        self._watch, self._inherited, self._ready, self._waits = watch, inherited, ready, waits
         self._application = kinds.load(watch)
         self._stream = Stream(watch, as_json=as_json, zone=self._application.settings.observe.zone)
 
@@ -50,11 +59,18 @@ class Session:
         asking.ask(self._watch, Request(verb=Verb.RESUME, accept=True, refresh=True))
 
     def run(self, *, max_cycles: int | None, stay: bool) -> ExitCode:
-        """Supervise until the watch ends."""
+        """Supervise until the watch ends.
+
+        Raises:
+            NotReadyError: it would wait, and shall not; the message says what for.
+        """
         settings = self._application.settings
         with owned(self._watch, settings.host, inherited=self._inherited):
             self._application.ready()
             store = Store.open(self._watch.database)
+            life = store.snapshot().lifecycle
+            if life.phase is Phase.WAITING and life.wait and remaining_s(life.wait, now()) > 0:
+                self._would_wait(life.reason)
             self._say_ready()
             supervisor = Supervisor(
                 self._watch,
@@ -81,6 +97,14 @@ class Session:
         if mirror:
             shown = status.read(self._watch)
             files.show(self._watch.root / mirror, msgspec.json.encode(shown) + b"\n", mode=0o644)
+        for note in notes:
+            if note.kind == "watch.waiting":
+                self._would_wait(note.text)
+
+    def _would_wait(self, why: str) -> None:
+        """End here if it shall not wait: nothing runs, and that it waits is durable."""
+        if not self._waits:
+            raise NotReadyError(why)
 
 
 def environment(ours: Mapping[str, str], named: Sequence[str]) -> dict[str, str]:

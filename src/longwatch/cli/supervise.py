@@ -18,6 +18,12 @@ def run(
         int | None, typer.Option("--max-cycles", min=1, help="End after so many pieces of work.")
     ] = None,
     stay: Annotated[bool, typer.Option("--stay", help="Do not end when paused: wait for a resume.")] = False,
+    no_wait: Annotated[
+        bool,
+        typer.Option(
+            "--no-wait", help="Do not wait, for the machine or after a failure: end with exit code 75."
+        ),
+    ] = False,
     refresh_baseline: Annotated[
         bool,
         typer.Option("--refresh-baseline", help="You looked: the branch as it is now is the new baseline."),
@@ -30,7 +36,9 @@ def run(
     from longwatch.cli.session import Session  # noqa: PLC0415 - help needs none of it
 
     with exits():
-        session = Session(watch_at(watch_dir), as_json=as_json, inherited=lease, ready=ready)
+        session = Session(
+            watch_at(watch_dir), as_json=as_json, inherited=lease, ready=ready, waits=not no_wait
+        )
         if refresh_baseline:
             session.refresh()
         code = session.run(max_cycles=1 if once else max_cycles, stay=stay)

@@ -1,7 +1,7 @@
-"""The learn line: what to do next, and what an outcome changes. Pure; the programs of the steps have the effects."""
+"""The learn line: what to do next, and what an outcome changes. Pure; steps' programs, and the gate, see the world."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,6 +19,7 @@ from longwatch.learn.pruning import keep
 from longwatch.learn.settings import LearnSettings
 from longwatch.learn.state import Experiment, LearnState, Stage
 from longwatch.learn.steps import (
+    ACCELERATOR,
     BASE,
     Adopt,
     Anchor,
@@ -53,9 +54,14 @@ class LearnLine:
     state_type = LearnState
     step_type: object = LearnStep
 
-    def __init__(self, settings: LearnSettings, root: Path) -> None:
-        """`root` is the watch's folder."""
-        self._settings, self._root = settings, root
+    def __init__(
+        self,
+        settings: LearnSettings,
+        root: Path,
+        gate: Callable[[int, Instant], Wait | None] = lambda _number, _now: None,
+    ) -> None:
+        """`root` is the watch's folder. `gate` says what a step of an experiment waits for that uses the student (L34)."""
+        self._settings, self._root, self._gate = settings, root, gate
 
     def begin(self) -> LearnState:
         """Return the state of a new watch."""
@@ -63,17 +69,16 @@ class LearnLine:
         return LearnState(schedule=schedule, next_row=self._settings.curriculum.start_row)
 
     def decide(
-        self,
-        state: LearnState,
-        running: Mapping[str, LearnStep],
-        now: Instant,  # noqa: ARG002 - the protocol's signature
+        self, state: LearnState, running: Mapping[str, LearnStep], now: Instant
     ) -> Decision[LearnStep]:
         """Return what to do next."""
         if running:
             return Wait("a step is running")
         if state.exhausted and state.experiment.stage is Stage.PREPARE:
             return Finish(Verdict.COMPLETE, f"The curriculum is exhausted: {state.exhausted}")
-        return Start((self._step(state, state.experiment),))
+        step = self._step(state, state.experiment)
+        wait = self._gate(step.number, now) if step.exclusive & ACCELERATOR else None
+        return wait or Start((step,))
 
     def apply(
         self, state: LearnState, step: LearnStep, outcome: Outcome, now: Instant

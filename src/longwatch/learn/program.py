@@ -10,17 +10,22 @@ from longwatch.kernel.redact import Redactor
 from longwatch.kernel.watch import Watch
 from longwatch.learn import adopting, auditing, comparing, experiment, preparing, pruning, settings
 from longwatch.learn.place import Place
-from longwatch.learn.steps import Adopt, Anchor, Audit, Confirm, LearnStep, Prepare, Prune, Train
+from longwatch.learn.readiness.guard import guarded
+from longwatch.learn.steps import ACCELERATOR, Adopt, Anchor, Audit, Confirm, LearnStep, Prepare, Prune, Train
 
 
-def perform(  # noqa: PLR0911 - one return for each kind of step
-    work: Work[LearnStep],
-) -> Outcome:
-    """Perform one step in the watch that its folder belongs to."""
+def perform(work: Work[LearnStep]) -> Outcome:
+    """Perform one step in the watch that its folder belongs to, while the machine is ready for it."""
     watch = Watch(work.folder.parents[2])
     place = Place(watch, settings.load(watch.root))
     named = place.settings.observe.secrets
     work.redactor = Redactor(tuple(os.environ[name] for name in named if os.environ.get(name)))
+    if work.step.exclusive & ACCELERATOR:
+        return guarded(work, watch, place.settings, lambda: _perform(work, place))
+    return _perform(work, place)
+
+
+def _perform(work: Work[LearnStep], place: Place) -> Outcome:  # noqa: PLR0911 - one return for each kind of step
     match work.step:
         case Prepare():
             return preparing.perform(work, work.step, place)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
+from math import inf
 from pathlib import Path
 
 import msgspec
@@ -10,6 +11,7 @@ from longwatch.kernel import config
 from longwatch.kernel.config import Problem, at
 from longwatch.kernel.settings import KernelSettings
 from longwatch.learn.acceptance import CONFIRMATION_TASKS
+from longwatch.learn.readiness.hours import parse as parse_hours
 from longwatch.learn.tasks import Language
 
 
@@ -144,6 +146,34 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     humaneval: str = ""
     """Path of the pinned HumanEval file (`longwatch fetch humaneval` gets it and says what to write here); empty: no audit."""
+class Readiness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[readiness]`: what the machine must be like while the student is used; until then the watch waits (L34).
+
+    What a machine does not report is not looked at; `longwatch doctor` shows what it reports.
+    """
+
+    one_watch: bool = True
+    """Only one watch of this machine uses the accelerator at a time, or the processor where there is none."""
+    memory_bytes: int = 1024**3
+    """Memory that must be available, what the watch uses itself included; 0: not looked at."""
+    share_accelerator: bool = True
+    """Work also while other programs compute on the accelerator."""
+    accelerator_bytes: int = 0
+    """Free memory of each accelerator that a step needs to begin; 0: not looked at."""
+    temperature_c: float = 0.0
+    """The hottest that accelerator or processor may be; work begins again five degrees below. 0: not looked at."""
+    power_limit_w: float = 0.0
+    """The accelerator must be capped at no more watts than this (`nvidia-smi -pl`); 0: not looked at."""
+    load_cores: float = 0.0
+    """So many cores may other programs use; work begins again at four fifths of it. 0: not looked at."""
+    on_ac: bool = False
+    """Work only on mains power."""
+    quiet_hours: str = ""
+    """When the machine is left alone, as `"23:00-07:00"`, several with commas, in the zone of `[observe]`."""
+    settle_s: float = 60.0
+    """How long all of it must hold, after it did not, before work begins again."""
+
+
     every: int = 1
     """Experiments between two audits."""
 
@@ -154,9 +184,7 @@ class LearnSettings(KernelSettings, frozen=True, kw_only=True, forbid_unknown_fi
     student: Student = Student()
     curriculum: Curriculum = Curriculum()
     training: Recipe = Recipe()
-    acceptance: Acceptance = Acceptance()
-    experiment: Hours = Hours()
-    audit: Audit = Audit()
+    readiness: Readiness = Readiness()
 
 
 KIND = "learn"
@@ -204,11 +232,30 @@ def problems(settings: LearnSettings) -> Iterator[Problem]:
     yield from _recipe_problems(settings.training)
     yield from config.not_positive("experiment", settings.experiment, "rounds")
     hours = settings.experiment.hours
+    yield from _readiness_problems(settings.readiness)
     if not 0.01 <= hours <= 24:
         yield Problem(at("experiment.hours", hours), "must lie between 0.01 and 24")
 
 
 def _recipe_problems(recipe: Recipe) -> Iterator[Problem]:
+def _readiness_problems(readiness: Readiness) -> Iterator[Problem]:
+    for key in (
+        "memory_bytes",
+        "accelerator_bytes",
+        "temperature_c",
+        "power_limit_w",
+        "load_cores",
+        "settle_s",
+    ):
+        value = getattr(readiness, key)
+        if not 0 <= value < inf:
+            yield Problem(at(f"readiness.{key}", value), "must be 0 or more")
+    try:
+        parse_hours(readiness.quiet_hours)
+    except ValueError as error:
+        yield Problem(at("readiness.quiet_hours", readiness.quiet_hours), str(error))
+
+
     if recipe.rank not in RANKS:
         yield Problem(at("training.rank", recipe.rank), "must be 8 or 16")
     for key, (least, most) in RECIPE.items():

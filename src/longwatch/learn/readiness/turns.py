@@ -1,0 +1,105 @@
+"""Whose turn it is on this machine: one lock for the accelerator, and one for the processor where there is none.
+
+The step's own program holds it, not its supervisor, which it may outlive; it ends with that program, however it dies. The
+record in the file is for people, and reading it never probes the lock.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from longwatch.kernel import files
+from longwatch.kernel.child import Identity
+from longwatch.kernel.clock import now, stamp
+from longwatch.kernel.errors import LongwatchError, TransientError
+from longwatch.kernel.identity import alive, identify
+
+VARIABLE = "LONGWATCH_LOCKS"
+"""Names another folder for the locks: one that all containers see that share an accelerator."""
+USUAL = (Path("/run/lock"), Path("/tmp"))  # noqa: S108 - the file is opened without following links, and holds nothing secret
+DEVICES = ("nvidiactl", "kfd", "dxg")
+"""What the drivers of accelerators leave in /dev: NVIDIA's, AMD's, and the one inside Windows."""
+MAX_BYTES = 4096
+AGAIN_S = 30.0
+_THERE = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """Who has it."""
+
+    identity: Identity
+    watch: str
+    since: str
+    """UTC, ISO 8601."""
+
+    @property
+    def sentence(self) -> str:
+        """Who has it, for a person."""
+        return f"the watch {self.watch} uses this machine since {self.since} (process {self.identity.pid})"
+
+
+def path(device: str, devices: Path = Path("/dev")) -> Path:
+    """Return the lock file for a student on `device`, as `[student]` names it."""
+    processor = device == "cpu" or not any((devices / name).exists() for name in DEVICES)
+    named = os.environ.get(VARIABLE)
+    folder = Path(named) if named else next((one for one in USUAL if os.access(one, os.W_OK)), USUAL[-1])
+    return folder / f"longwatch-{'processor' if processor else 'accelerator'}.lock"
+
+
+def taken(lock: Path) -> Turn | None:
+    """Return which other process has its turn, or `None`. A file that is none of ours says nothing; `turn` says why."""
+    try:
+        found = msgspec.json.decode(files.read_bounded(lock, MAX_BYTES), type=Turn)
+    except (FileNotFoundError, LongwatchError, msgspec.MsgspecError):
+        return None
+    return found if alive(found.identity) and found.identity.pid != os.getpid() else None
+
+
+@contextmanager
+def turn(lock: Path, watch: Path) -> Iterator[None]:
+    """Have the turn.
+
+    Raises:
+        TransientError: somebody else has it; the message names who, as far as it is known.
+        LongwatchError: the lock cannot be opened; the message names the mend.
+    """
+    descriptor = _opened(lock)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        sign = Turn(
+            identity=identify(os.getpid(), ""), watch=str(watch), since=stamp(now().wall_s)[:19] + "Z"
+        )
+        _write(descriptor, msgspec.json.encode(sign))
+        yield
+        _write(descriptor, b"")
+    except BlockingIOError:
+        held = taken(lock)
+        who = held.sentence if held else f"another watch holds {lock}"
+        raise TransientError(f"The machine is not ready: {who}.", retry_after_s=AGAIN_S) from None
+    finally:
+        os.close(descriptor)
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    # Written in place: in a folder that all users share nobody can replace the file of another user.
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, data, 0)
+
+
+def _opened(lock: Path) -> int:
+    try:
+        try:
+            return os.open(lock, _THERE)
+        except FileNotFoundError:
+            descriptor = os.open(lock, _THERE | os.O_CREAT, 0o666)
+            os.fchmod(descriptor, 0o666)  # the watches of all users take turns, whatever the umask is
+            return descriptor
+    except OSError as error:
+        raise LongwatchError(
+            f"The lock {lock}, by which watches take turns, cannot be opened ({error.strerror}): look what stands there, or "
+            f"name another folder in {VARIABLE}, the same for all watches of this machine"
+        ) from error
