@@ -146,6 +146,10 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     humaneval: str = ""
     """Path of the pinned HumanEval file (`longwatch fetch humaneval` gets it and says what to write here); empty: no audit."""
+    every: int = 1
+    """Experiments between two audits."""
+
+
 class Readiness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`[readiness]`: what the machine must be like while the student is used; until then the watch waits (L34).
 
@@ -184,6 +188,9 @@ class LearnSettings(KernelSettings, frozen=True, kw_only=True, forbid_unknown_fi
     student: Student = Student()
     curriculum: Curriculum = Curriculum()
     training: Recipe = Recipe()
+    acceptance: Acceptance = Acceptance()
+    experiment: Hours = Hours()
+    audit: Audit = Audit()
     readiness: Readiness = Readiness()
 
 
@@ -231,13 +238,12 @@ def problems(settings: LearnSettings) -> Iterator[Problem]:
     yield from _acceptance_problems(settings)
     yield from _recipe_problems(settings.training)
     yield from config.not_positive("experiment", settings.experiment, "rounds")
-    hours = settings.experiment.hours
     yield from _readiness_problems(settings.readiness)
+    hours = settings.experiment.hours
     if not 0.01 <= hours <= 24:
         yield Problem(at("experiment.hours", hours), "must lie between 0.01 and 24")
 
 
-def _recipe_problems(recipe: Recipe) -> Iterator[Problem]:
 def _readiness_problems(readiness: Readiness) -> Iterator[Problem]:
     for key in (
         "memory_bytes",
@@ -256,6 +262,7 @@ def _readiness_problems(readiness: Readiness) -> Iterator[Problem]:
         yield Problem(at("readiness.quiet_hours", readiness.quiet_hours), str(error))
 
 
+def _recipe_problems(recipe: Recipe) -> Iterator[Problem]:
     if recipe.rank not in RANKS:
         yield Problem(at("training.rank", recipe.rank), "must be 8 or 16")
     for key, (least, most) in RECIPE.items():
