@@ -15,7 +15,7 @@ import msgspec
 
 from longwatch.executors.local import LocalExecutor
 from longwatch.kernel import lease
-from longwatch.kernel.errors import FailureClass, IntegrityError
+from longwatch.kernel.errors import FailureClass, IntegrityError, QuotaError
 from longwatch.kernel.instant import Instant
 from longwatch.kernel.journal import Note
 from longwatch.kernel.lifecycle import Verdict
@@ -45,7 +45,7 @@ PROJECT = Path(__file__).parents[2]
 
 class ToyStep(Step, frozen=True, kw_only=True, tag="toy"):
     do: str = "succeed"
-    """succeed, die, fail, log-integrity, integrity, hang, deaf: what its program does after `sleep_s`."""
+    """succeed, die, fail, limited, log-integrity, integrity, hang, deaf: what its program does after `sleep_s`."""
     sleep_s: float = 0.0
     once: str = ""
     """A file that each effect appends a line to."""
@@ -136,6 +136,8 @@ def perform(work: Work[ToyStep]) -> Outcome:
             return Failed(Failure(kind=FailureClass.FAULT, message="toy failed"))
         case "transient":
             return Failed(Failure(kind=FailureClass.TRANSIENT, message="toy waits", retry_after_s=0.1))
+        case "limited" if len(Path(step.once).read_text(encoding="utf-8").splitlines()) == 1:
+            raise QuotaError("the toy is used up", retry_after_s=3600.0)
         case "log-integrity":
             print("integrity error: digest mismatch, evidence is wrong")
             return Failed(
@@ -187,7 +189,7 @@ def make(root: Path, plan: tuple[ToyStep, ...]) -> Watch:
 
 SETTINGS = KernelSettings(
     kind="toy",
-    backoff=Backoff(first_s=0.05, max_s=0.2, max_faults=4),
+    backoff=Backoff(first_s=0.05, max_s=0.2, max_faults=4, park_for_quota=True),
     host=Host(free_disk_bytes=0),
     observe=Observe(heartbeat_s=0.1),
 )
