@@ -11,10 +11,11 @@ from longwatch.kernel import files
 from longwatch.kernel.errors import ConfigError
 from longwatch.kernel.finding import Finding, fine, note, wrong
 from longwatch.kernel.watch import Watch
-from longwatch.migrate import pointed, preflight
+from longwatch.migrate import holding, pointed, preflight
 from longwatch.migrate.attempt.greeting import greet
 from longwatch.migrate.place import Place
 from longwatch.migrate.queue import survey
+from longwatch.migrate.queue.cards import Card
 from longwatch.migrate.repository.git import Git
 from longwatch.migrate.settings import MigrateSettings
 from longwatch.migrate.state import MigrateState, Status
@@ -95,21 +96,25 @@ def _queue(place: Place, state: MigrateState | None) -> Iterator[Finding]:
         where = place.profile.queue.pointer or place.cards
         yield wrong("queue", str(error), f"mend what is named here; the queue is {where}")
         return
-    cards = queue.cards
     if place.profile.queue.pointer:
         yield from pointed.examine(place, queue, state)
-        return
+    else:
+        yield _listed_queue(place, queue.cards, state)
+    if state is not None:
+        yield from holding.examine(place, queue, state)
+
+
+def _listed_queue(place: Place, cards: tuple[Card, ...], state: MigrateState | None) -> Finding:
     if not cards:
-        yield note(
+        return note(
             "queue", f"{place.cards} holds no card", "write one: copy the example there to 001-first.md"
         )
-        return
     jobs = state.jobs if state else {}
     done = sum(1 for card in cards if card.id in jobs and jobs[card.id].status is Status.DONE)
     following = next(
         (card.id for card in cards if card.id not in jobs or jobs[card.id].status is not Status.DONE), ""
     )
-    yield fine("queue", f"{len(cards)} cards, {done} done{f'; next is {following}' if following else ''}")
+    return fine("queue", f"{len(cards)} cards, {done} done{f'; next is {following}' if following else ''}")
 
 
 def _preflight(place: Place) -> Iterator[Finding]:
@@ -123,13 +128,18 @@ def _preflight(place: Place) -> Iterator[Finding]:
 
 def _programs(place: Place) -> Iterator[Finding]:
     for check in place.settings.checks:
-        program = check.argv[0]
-        found = _find(program, place.repository / check.cwd)
-        if found is None:
-            mend = f"install it, or name its folder in PATH or [[checks]] {check.name}"
-            yield wrong("check program", f"{program} is not found", mend)
-        else:
-            yield fine("check program", f"{check.name}: {found}")
+        found = _find(check.argv[0], place.repository / check.cwd)
+        yield _program("check program", check.name, check.argv[0], found)
+    for argv in place.profile.queue.handoff:
+        found = _find(argv[0], place.repository)
+        yield _program("generator", " ".join(argv), argv[0], found)
+
+
+def _program(name: str, what: str, program: str, found: str | None) -> Finding:
+    if found is None:
+        mend = f"install it, or name its folder in PATH; {what} needs it"
+        return wrong(name, f"{program} is not found", mend)
+    return fine(name, f"{what}: {found}")
 
 
 def _worker(place: Place) -> Iterator[Finding]:

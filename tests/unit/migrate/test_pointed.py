@@ -5,9 +5,11 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.support import migration, repositories
+from tests.support import migration, receipts, repositories
 
 from longwatch.kernel.finding import Standing
+from longwatch.kernel.receipt import ReceiptStore, sign_summary, sign_test_result
+from longwatch.kernel.signing import SigningKey
 from longwatch.kernel.watch import Watch
 from longwatch.migrate import pointed, preflight, settings
 from longwatch.migrate.declared import Bound
@@ -63,13 +65,15 @@ def test_the_doctor_names_references_that_do_not_hold(place: Place) -> None:
 @pytest.mark.guarantee("M4", "M26")
 def test_a_receipt_no_longer_holds_when_a_source_drifts(place: Place) -> None:
     git, source = Git.open(place.repository), Folder(place.source_root or Path())
-    place.watch.receipts.mkdir(parents=True)
-    (place.watch.receipts / "r.json").touch()
+    key = SigningKey.create(place.watch.keys)
+    store = ReceiptStore(place.watch.receipts)
+    check = sign_test_result(store, key, receipts.DECIDED, receipts.check_result())
+    decision = sign_summary(store, key, receipts.DECIDED, receipts.summary(check))
     head = git.head() or ""
     done = Done(
         job="shapes.cube",
         card="1",
-        receipt="r",
+        receipt=decision,
         commit=head,
         paths=("web/README",),
         references=(Bound(path="cube.txt", sha256=migration.sha(migration.SOURCES["cube"])),),

@@ -62,7 +62,7 @@ def test_a_fresh_watch_is_looked_at_from_interpreter_to_queue(watch, whole):
         "control groups",
     }
     expected |= {"config", "state", "key", "lease", "service", "disk", "branch", "your changes", "queue"}
-    expected |= {"checks", "check program", "worker", "growth"}
+    expected |= {"checks", "check program", "receipts", "worker", "growth"}
     assert expected <= findings.keys()
     wrong = {name for name, one in findings.items() if one["standing"] == "wrong"}
     assert wrong <= {"sandbox", "check program"}, finished.stdout

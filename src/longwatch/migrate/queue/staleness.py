@@ -6,6 +6,7 @@ import msgspec
 
 from longwatch.kernel.watch import Watch
 from longwatch.migrate.queue.folder import Folder, unbound
+from longwatch.migrate.queue.kept import Kept
 from longwatch.migrate.repository.git import Git
 from longwatch.migrate.steps import CardRef, Done
 
@@ -27,8 +28,9 @@ def stale(
     digests = {card.id: card.digest for card in cards}
     known = [one for one in done if one.job in digests]
     reasons = dict(_changed_artifacts(sources.git, sources.head, known))
+    kept = Kept(sources.watch)
     for one in known:
-        reason = _own_reason(sources, one, digests[one.job])
+        reason = _own_reason(sources, one, digests[one.job]) or kept.fault(one.receipt)
         if reason:
             reasons[one.job] = reason
     return tuple(reasons.items())
@@ -39,8 +41,6 @@ def _own_reason(sources: Sources, one: Done, card: str) -> str:
         return "its card changed"
     if not sources.git.is_ancestor(one.commit, sources.head):
         return f"its commit {one.commit[:12]} is no longer on the branch"
-    if not (sources.watch.receipts / f"{one.receipt}.json").is_file():
-        return f"its receipt {one.receipt[:12]} is missing"
     drifted = () if sources.source is None else tuple(unbound("source", one.references, sources.source))
     return f"{drifted[0].where} {drifted[0].mend}" if drifted else ""
 
