@@ -109,7 +109,7 @@ _HINTS = {
     "stopped": "`longwatch run` goes on; after a `longwatch stop`, `longwatch resume` comes first.",
     "idle": "`longwatch run` goes on.",
     "waiting": "`longwatch run` waits on and then goes on; `longwatch resume` ends the wait.",
-    "exhausted": "Raise the budget in longwatch.toml; then `longwatch run` goes on.",
+    "exhausted": "Raise in longwatch.toml what is spent, or wait until the limit lifts; then `longwatch run` goes on.",
     "complete": "`longwatch verify` checks every receipt again.",
 }
 

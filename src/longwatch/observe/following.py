@@ -19,7 +19,7 @@ def statuses(watch: Watch, *, every: bool) -> Iterator[Status]:
     last: Status | None = None
     while True:
         seen = status.read(watch)
-        settled = msgspec.structs.replace(seen, next_retry_s=None)
+        settled = msgspec.structs.replace(seen, next_retry_s=None, next_retry_at="")
         if every or settled != last:
             yield seen
         last = settled

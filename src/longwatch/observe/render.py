@@ -87,6 +87,8 @@ def _head_rows(status: Status, now: datetime) -> Iterator[Row]:
     if status.next_retry_s is not None:
         due = moment(now + timedelta(seconds=status.next_retry_s), status.zone)
         yield "next retry", f"in {duration(status.next_retry_s)}, at {due}"
+    if status.parked_s:
+        yield "parked", f"{duration(status.parked_s)} in all, for usage limits"
     if status.failures:
         yield "failures", f"{status.failures} in a row"
     yield "supervisor", _supervisor(status)

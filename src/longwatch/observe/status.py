@@ -3,7 +3,7 @@
 import msgspec
 
 from longwatch.kernel import lease
-from longwatch.kernel.clock import now
+from longwatch.kernel.clock import now, stamp
 from longwatch.kernel.errors import ConfigError
 from longwatch.kernel.instant import Instant, remaining_s
 from longwatch.kernel.journal import Event
@@ -56,6 +56,10 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple[StepStatus, ...]
     summary: tuple[tuple[str, str], ...]
     exit_code: int | None
+    next_retry_at: str = ""
+    """The moment of `next_retry_s`, which stays true in a file that is read later; empty where nothing is waited for."""
+    parked_s: float = 0.0
+    """All waits for usage limits so far, with all of the one that is on."""
     details: msgspec.Struct | None = None
     """What only this kind of watch has, as values; `null` where the rows of `summary` are all."""
     config_problem: str = ""
@@ -85,6 +89,7 @@ def read(watch: Watch) -> Status:
 def _read(watch: Watch, store: Store) -> Status:
     snapshot = store.snapshot()
     life, moment = snapshot.lifecycle, now()
+    retry_s = _retry_s(life, moment)
     shown = _application(watch, snapshot.line, store)
     pending = store.requests(after=life.obeyed)
     code = EXIT_CODES.get(life.phase)
@@ -94,7 +99,9 @@ def _read(watch: Watch, store: Store) -> Status:
         phase=life.phase.value,
         desired=life.desired.value,
         reason=life.reason,
-        next_retry_s=_retry_s(life, moment),
+        next_retry_s=retry_s,
+        next_retry_at="" if retry_s is None else stamp(round(moment.wall_s + retry_s)),
+        parked_s=life.parked_s,
         failures=life.failures,
         active_s=store.active_s(),
         generation=snapshot.generation,
@@ -130,7 +137,11 @@ def _application(watch: Watch, state: bytes, store: Store) -> _Shown:
 
 
 def _retry_s(life: Lifecycle, moment: Instant) -> float | None:
-    return None if life.wait is None or life.phase is not Phase.WAITING else remaining_s(life.wait, moment)
+    """What is in work goes on while nothing new may begin; then a wait that is over says nothing."""
+    if life.wait is None or life.phase not in {Phase.WAITING, Phase.RUNNING}:
+        return None
+    left_s = remaining_s(life.wait, moment)
+    return left_s if left_s > 0 or life.phase is Phase.WAITING else None
 
 
 def _wish(request: Request) -> str:

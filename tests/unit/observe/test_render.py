@@ -63,6 +63,12 @@ def test_the_next_retry_is_a_time_in_the_zone():
     assert "in 1 min 30 s, at 2026-07-01 14:01:30 CEST" in shown(status(zone="Europe/Berlin"))
 
 
+@pytest.mark.guarantee("K26")
+def test_what_was_parked_is_shown():
+    assert "parked" not in shown(status())
+    assert "2 h 05 min in all, for usage limits" in shown(status(parked_s=7500.0))
+
+
 @pytest.mark.guarantee("K12", "K21")
 def test_the_status_shows_all_that_matters():
     text = shown(status())

@@ -6,11 +6,16 @@ import os
 import subprocess
 import sys
 import threading
+from datetime import datetime
 
 import pytest
 from tests.support import repositories, toy, watches
 
 from longwatch.kernel import lease
+from longwatch.kernel.clock import now
+from longwatch.kernel.instant import Deadline
+from longwatch.kernel.journal import Note
+from longwatch.kernel.lifecycle import Lifecycle, Phase
 from longwatch.kernel.request import Request, Verb
 from longwatch.kernel.store import Store
 from longwatch.observe import following, status
@@ -152,3 +157,30 @@ def later_request(watch) -> None:
     store = Store.open(watch.database)
     store.request(Request(verb=Verb.PAUSE))
     store.close()
+
+
+@pytest.mark.guarantee("K26", "K27")
+@pytest.mark.parametrize(
+    ("phase", "delay_s", "shown"),
+    [
+        (Phase.WAITING, 3600.0, True),
+        (Phase.RUNNING, 3600.0, True),  # something else goes on, and nothing new begins
+        (Phase.RUNNING, 0.0, False),
+        (Phase.PAUSED, 3600.0, False),
+    ],
+)
+def test_a_wait_is_shown_with_the_moment_of_its_end(tmp_path, phase, delay_s, shown):
+    watch = toy.make(tmp_path, ())
+    store = Store.open(watch.database)
+    generation = store.begin_generation(Note("supervisor.began", "A test."))
+    life = Lifecycle(
+        phase=phase, reason="quota: used up", wait=Deadline(since=now(), delay_s=delay_s), parked_s=delay_s
+    )
+    store.commit(generation, lifecycle=life)
+    store.close()
+    seen = status.read(watch)
+    assert (seen.reason, seen.parked_s) == ("quota: used up", delay_s)
+    assert (seen.next_retry_s is not None) == bool(seen.next_retry_at) == shown
+    if shown:
+        left_s = datetime.fromisoformat(seen.next_retry_at).timestamp() - now().wall_s
+        assert delay_s - 30 < left_s < delay_s + 2
