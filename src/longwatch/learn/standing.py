@@ -8,12 +8,15 @@ from math import exp
 import msgspec
 
 from longwatch.kernel import lease
+from longwatch.kernel.clock import now
 from longwatch.kernel.identity import alive
 from longwatch.kernel.lifecycle import Desired
 from longwatch.kernel.store import Store
 from longwatch.kernel.watch import Watch
 from longwatch.learn.acceptance import Confirmation, StrictConfirmation
 from longwatch.learn.looks import Audited
+from longwatch.learn.readiness.judging import NotReady, Verdict, judge
+from longwatch.learn.readiness.machine import Machine as Probe
 from longwatch.learn.settings import LearnSettings
 from longwatch.learn.state import LearnState, Stage
 from longwatch.learn.steps import ACCELERATOR, BASE, RoundResult
@@ -24,10 +27,12 @@ LATEST = 3
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the machine is safe to use now: no step of this watch has the accelerator."""
+    """Whether the machine is safe to use now: no step of a watch has the accelerator."""
 
     free: bool = True
     why: str = "nothing runs, and nothing begins by itself"
+    readiness: Verdict | None = None
+    """Whether a step might begin now, as far as the machine tells; `None` while one runs (L34)."""
 
 
 class NewestRound(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,7 +93,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 def look(watch: Watch, settings: LearnSettings, state: LearnState, store: Store) -> Standing:
     """Return how the watch stands now. Reads only what is small, and takes no lock."""
     active_s = store.active_s(f"{Stage.TRAIN}.{state.experiment.number}.")
-    return standing(settings, state, active_s=active_s, machine=_machine(watch, store))
+    return standing(settings, state, active_s=active_s, machine=_machine(watch, settings, state, store))
 
 
 class _Held(msgspec.Struct):
@@ -96,17 +101,22 @@ class _Held(msgspec.Struct):
     exclusive: frozenset[str] = frozenset()
 
 
-def _machine(watch: Watch, store: Store) -> Machine:
+def _machine(watch: Watch, settings: LearnSettings, state: LearnState, store: Store) -> Machine:
     for left in store.open_steps():
         step = msgspec.json.decode(left.step, type=_Held)
         if step.exclusive & ACCELERATOR and left.identity is not None and alive(left.identity):
             return Machine(
                 free=False, why=f"{step.id} has the accelerator; `longwatch pause` frees it in seconds"
             )
+    readings = Probe(watch, settings).read(state.experiment.number)
+    readiness = judge(readings, settings, None, now())
+    if readings.holder is not None:
+        return Machine(free=False, why=readings.holder, readiness=readiness)
     holder = lease.holder(watch.lease)
     if holder is not None and holder.living and store.snapshot().lifecycle.desired is Desired.RUN:
-        return Machine(why="until the next step begins; `longwatch pause` keeps it free")
-    return Machine()
+        why = "until the next step begins; `longwatch pause` keeps it free"
+        return Machine(why=why, readiness=readiness)
+    return Machine(readiness=readiness)
 
 
 def standing(
@@ -187,6 +197,7 @@ def rows(found: Standing) -> Rows:
     hours = f"{found.active_s / 3600:.2f} of {found.limit_s / 3600:g} hours"
     return (
         ("machine", f"{'safe to use' if found.machine.free else 'in use'}: {found.machine.why}"),
+        *_ready(found.machine),
         ("experiment", f"{found.experiment}, {found.stage}; its rounds were active for {hours}"),
         ("champion", _champion(found)),
         *_dev(found),
@@ -197,6 +208,13 @@ def rows(found: Standing) -> Rows:
         *_audited(found),
         ("next", _due(found)),
     )
+
+
+def _ready(machine: Machine) -> Rows:
+    """Say only what keeps a step from beginning, and only where it is not said already."""
+    if not isinstance(machine.readiness, NotReady) or not machine.free:
+        return ()
+    return (("not ready", "; ".join(machine.readiness.reasons)),)
 
 
 def _champion(found: Standing) -> str:

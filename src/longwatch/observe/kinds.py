@@ -152,10 +152,16 @@ class _Learn:
         history = msgspec.json.decode(state, type=self.line.state_type).history
         return tuple(one.receipt for one in history if one.receipt)
 
-    def examine(self, state: bytes | None) -> Iterator[Finding]:  # noqa: ARG002 - the protocol's signature
-        from longwatch.learn import preflight  # noqa: PLC0415 - only `doctor` needs it
+    def examine(self, state: bytes | None) -> Iterator[Finding]:
+        from longwatch.kernel.clock import now  # noqa: PLC0415 - only `doctor` needs it
+        from longwatch.learn import preflight  # noqa: PLC0415 - the same
+        from longwatch.learn.readiness import telling  # noqa: PLC0415 - the same
+        from longwatch.learn.readiness.machine import Machine  # noqa: PLC0415 - the same
 
-        return preflight.findings(self.settings, self._watch.root)
+        yield from preflight.findings(self.settings, self._watch.root)
+        known = self.line.begin() if state is None else msgspec.json.decode(state, type=self.line.state_type)
+        seen = Machine(self._watch, self.settings, everything=True).read(known.experiment.number)
+        yield from telling.findings(seen, self.settings, now())
 
     def since_verified(self, state: bytes) -> tuple[Section, ...]:
         known = msgspec.json.decode(state, type=self.line.state_type)
