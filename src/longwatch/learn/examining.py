@@ -157,6 +157,23 @@ def _codes(tasks: Sequence[Task], answers: Sequence[Answer]) -> list[tuple[str, 
     return [(extract(answer.text, by_id[answer.task].language), by_id[answer.task]) for answer in answers]
 
 
+def grade(
+    work: Work[LearnStep], place: Place, codes: Sequence[tuple[str, Task]], label: str
+) -> tuple[Grade, ...]:
+    """Return the grades of code that somebody else wrote; equal code and tests are graded once.
+
+    Raises:
+        StoppedError: a pause or stop came first.
+    """
+    key = _key(identity(task.language for _, task in codes), codes)
+    return staged(
+        place.grades / f"{key}.grades.json",
+        tuple[Grade, ...],
+        lambda: _grade(work, list(codes), label),
+        keep=lambda found: all(one.verdict is not Verdict.INFRA for one in found),
+    )
+
+
 def _grade(work: Work[LearnStep], codes: list[tuple[str, Task]], label: str) -> tuple[Grade, ...]:
     with work.span("grade", label):
         grades = tuple(

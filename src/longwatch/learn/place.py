@@ -44,6 +44,11 @@ class Place:
         return home / "grades"
 
     @property
+    def teacher(self) -> Path:
+        """Return what the teacher has cost, and its answers that were paid for: they are never pruned."""
+        return self.watch.hidden / "teacher"
+
+    @property
     def audits(self) -> Path:
         """Return the records of audits. Only the audit reads them (L25)."""
         return self.watch.hidden / "audits"

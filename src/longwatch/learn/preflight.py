@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from longwatch.kernel.errors import ConfigError, IntegrityError, LongwatchError, NotReadyError
-from longwatch.kernel.finding import Finding, Standing, fine, wrong
+from longwatch.kernel.finding import Finding, Standing, fine, note, wrong
 from longwatch.kernel.signing import SigningKey
 from longwatch.kernel.watch import Watch
 from longwatch.learn.settings import FILE, Curriculum, LearnSettings, Student
@@ -17,6 +17,8 @@ from longwatch.learn.student import model
 from longwatch.learn.student.cache import cache_folder
 from longwatch.learn.student.fetch import SMOLLM2
 from longwatch.learn.tasks import Language
+from longwatch.learn.teachers.helping import key_of
+from longwatch.learn.teachers.provenance import Teacher
 from longwatch.sandbox import SANDBOXES, proof
 
 _PACKAGES = ("torch", "transformers", "peft", "safetensors")
@@ -50,6 +52,7 @@ def findings(settings: LearnSettings, root: Path) -> Iterator[Finding]:
         yield _program("grader", program)
     if not missing:
         yield _student(settings.student)
+        yield _teacher(settings)
     yield _tasks(settings.curriculum, root)
     if settings.audit.humaneval:
         yield _benchmark(root / settings.audit.humaneval)
@@ -75,6 +78,22 @@ def _student(student: Student) -> Finding:
     except LongwatchError as error:
         return wrong("student", str(error), f"correct [student] in {FILE}")
     return fine("student", f"{student.model}, on {student.device}")
+
+
+def _teacher(settings: LearnSettings) -> Finding:
+    teaching, chosen = settings.teacher, settings.training.teacher
+    try:
+        if chosen is Teacher.MODEL:
+            model.check(model.folder_of(teaching.model, cache_folder()))
+        if chosen is Teacher.ENDPOINT:
+            key_of(teaching.key)
+    except LongwatchError as error:
+        mend = f"correct [teacher] in {FILE}"
+        text = str(error).replace("[student] model", "[teacher] model")
+        return wrong("teacher", text, mend) if teaching.required else note("teacher", text, mend)
+    where = f" at {teaching.origin}, which is not asked now" if chosen is Teacher.ENDPOINT else ""
+    named = f", {teaching.model}{where}" if chosen in {Teacher.MODEL, Teacher.ENDPOINT} else ""
+    return fine("teacher", f"{chosen.value}{named}")
 
 
 def _tasks(curriculum: Curriculum, root: Path) -> Finding:

@@ -18,7 +18,7 @@ def perform(work: Work[LearnStep]) -> Outcome:
     """Perform one step in the watch that its folder belongs to, while the machine is ready for it."""
     watch = Watch(work.folder.parents[2])
     place = Place(watch, settings.load(watch.root))
-    named = place.settings.observe.secrets
+    named = place.settings.secrets
     work.redactor = Redactor(tuple(os.environ[name] for name in named if os.environ.get(name)))
     if work.step.exclusive & ACCELERATOR:
         return guarded(work, watch, place.settings, lambda: _perform(work, place))

@@ -13,6 +13,9 @@ from longwatch.kernel.settings import KernelSettings
 from longwatch.learn.acceptance import CONFIRMATION_TASKS
 from longwatch.learn.readiness.hours import parse as parse_hours
 from longwatch.learn.tasks import Language
+from longwatch.learn.teachers import settings as teachers
+from longwatch.learn.teachers.provenance import Teacher
+from longwatch.learn.teachers.settings import NETWORK, Teaching
 
 
 class Student(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -55,13 +58,6 @@ class Curriculum(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """The folder of public sets, for the sources `mbpp` and `mbxp` (`longwatch fetch mbxp` says what to write here)."""
 
 
-class Teacher(StrEnum):
-    """Who helps when the student's own answers do not pass."""
-
-    NONE = "none"
-    REFERENCE = "reference"
-
-
 class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`[training]`: the fixed recipe (L11)."""
 
@@ -86,7 +82,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     temperature: float = 0.7
     """Of the answers that are collected: above 0, where there are several, and at most 2."""
     teacher: Teacher = Teacher.REFERENCE
-    """Who helps where none of its own answers passed."""
+    """Who helps where none of its own answers passed; `[teacher]` says how a `model` or an `endpoint` is asked."""
     tasks_per_round: int = 20
     """New problems of each round; rounds are cumulative."""
     seed: int = 1
@@ -188,10 +184,21 @@ class LearnSettings(KernelSettings, frozen=True, kw_only=True, forbid_unknown_fi
     student: Student = Student()
     curriculum: Curriculum = Curriculum()
     training: Recipe = Recipe()
+    teacher: Teaching = Teaching()
     acceptance: Acceptance = Acceptance()
     experiment: Hours = Hours()
     audit: Audit = Audit()
     readiness: Readiness = Readiness()
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Names of the environment variables whose values are never written."""
+        return (*self.observe.secrets, *([self.teacher.key] if self.teacher.key else ()))
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names of the environment variables that the steps' programs see besides those that all of them see."""
+        return (*self.secrets, *(NETWORK if self.training.teacher is Teacher.ENDPOINT else ()))
 
 
 KIND = "learn"
@@ -237,6 +244,10 @@ def problems(settings: LearnSettings) -> Iterator[Problem]:
     yield from config.not_positive("acceptance", settings.acceptance, "block", "max_problems", "sealed_tasks")
     yield from _acceptance_problems(settings)
     yield from _recipe_problems(settings.training)
+    chosen = settings.training.teacher
+    yield from teachers.problems(
+        settings.teacher, model=chosen is Teacher.MODEL, endpoint=chosen is Teacher.ENDPOINT
+    )
     yield from config.not_positive("experiment", settings.experiment, "rounds")
     yield from _readiness_problems(settings.readiness)
     hours = settings.experiment.hours

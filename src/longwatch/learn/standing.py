@@ -8,6 +8,7 @@ from math import exp
 import msgspec
 
 from longwatch.kernel import lease
+from longwatch.kernel.errors import IntegrityError
 from longwatch.kernel.clock import now
 from longwatch.kernel.identity import alive
 from longwatch.kernel.lifecycle import Desired
@@ -15,11 +16,13 @@ from longwatch.kernel.store import Store
 from longwatch.kernel.watch import Watch
 from longwatch.learn.acceptance import Confirmation, StrictConfirmation
 from longwatch.learn.looks import Audited
+from longwatch.learn.place import Place
 from longwatch.learn.readiness.judging import NotReady, Verdict, judge
 from longwatch.learn.readiness.machine import Machine as Probe
 from longwatch.learn.settings import LearnSettings
 from longwatch.learn.state import LearnState, Stage
 from longwatch.learn.steps import ACCELERATOR, BASE, RoundResult
+from longwatch.learn.teachers import budget, purse
 
 Rows = tuple[tuple[str, str], ...]
 LATEST = 3
@@ -88,12 +91,23 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """After which experiment; `None`: never."""
     next_anchor: int | None
     decided: tuple[Decision, ...]
+    teacher: str = ""
+    """What an endpoint that teaches has cost; empty where none was asked."""
 
 
 def look(watch: Watch, settings: LearnSettings, state: LearnState, store: Store) -> Standing:
     """Return how the watch stands now. Reads only what is small, and takes no lock."""
     active_s = store.active_s(f"{Stage.TRAIN}.{state.experiment.number}.")
-    return standing(settings, state, active_s=active_s, machine=_machine(watch, settings, state, store))
+    found = standing(settings, state, active_s=active_s, machine=_machine(watch, settings, state, store))
+    return msgspec.structs.replace(found, teacher=_teacher(watch, settings))
+
+
+def _teacher(watch: Watch, settings: LearnSettings) -> str:
+    try:
+        ledger = purse.read(Place(watch, settings).teacher)
+    except IntegrityError as error:
+        return str(error)
+    return budget.sentence(settings.teacher, ledger)
 
 
 class _Held(msgspec.Struct):
@@ -204,6 +218,7 @@ def rows(found: Standing) -> Rows:
         *([("beside scores", found.flips)] if found.flips else ()),
         *([("confirmation", found.confirmation)] if found.confirmation else ()),
         ("levels", found.levels),
+        *([("teacher", found.teacher)] if found.teacher else ()),
         *([("decided", _decided(found))] if found.decided else ()),
         *_audited(found),
         ("next", _due(found)),

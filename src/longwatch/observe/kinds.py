@@ -125,7 +125,7 @@ class _Learn:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        return self.settings.observe.secrets
+        return self.settings.variables
 
     def ready(self) -> None:
         from longwatch.learn import preflight  # noqa: PLC0415 - only a run needs it

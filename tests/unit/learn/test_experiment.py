@@ -15,14 +15,15 @@ from longwatch.kernel.errors import IntegrityError
 from longwatch.learn.acceptance import FlipRate
 from longwatch.learn.experiment import evaluating, replay
 from longwatch.learn.experiment.batches import MOST_DRY, Ended, Standing, batch, ending
-from longwatch.learn.experiment.collecting import verified
+from longwatch.learn.experiment.collecting import together, verified
 from longwatch.learn.experiment.examples import MOST_WAYS, Author, chosen, ranked, rows
 from longwatch.learn.experiment.nominating import Tried, hopeless, net, nominate, to_beat
-from longwatch.learn.settings import Acceptance, Rule, Teacher
+from longwatch.learn.settings import Acceptance, Rule
 from longwatch.learn.steps import RoundResult
 from longwatch.learn.student.answers import Sampling
 from longwatch.learn.student.binding import ScoreBinding
 from longwatch.learn.tasks import Verdict
+from longwatch.learn.teachers.provenance import Teacher, references
 
 BOUND = ScoreBinding(
     base=of_bytes(b"b"),
@@ -107,7 +108,7 @@ def test_equal_code_is_one_example_and_remembers_where_it_came_from():
         ("a", "def f(x):\n    y = x\n    return y", Verdict.PASS),
         ("a", "f = broken", Verdict.INFRA),
     )
-    first, second = verified([task("a")], found, Teacher.REFERENCE)
+    first, second = verified(task("a"), found)
     assert first.answer == "```python\ndef f(x):\n    return x\n```"
     assert (first.task, first.author, first.seed) == ("a", Author.STUDENT, 101)
     assert (first.passed, first.graded) == (3, 4), "our own trouble is no failure"
@@ -119,11 +120,12 @@ def test_equal_code_is_one_example_and_remembers_where_it_came_from():
 def test_the_teacher_helps_only_where_the_student_never_passed():
     found = exam(("a", "def f(x): return x", Verdict.PASS), ("b", "def f(x): return 7", Verdict.FAIL))
     tasks = [task("a"), task("b"), task("c", reference="")]
-    assert [(one.task, one.author) for one in verified(tasks, found, Teacher.REFERENCE)] == [
-        ("a", Author.STUDENT),
-        ("b", Author.TEACHER),
-    ]
-    assert [one.task for one in verified(tasks, found, Teacher.NONE)] == ["a"]
+    own = {one.id: examples for one in tasks if (examples := tuple(verified(one, found)))}
+    mine, taught = together(tasks, own, references(tuple(tasks)))
+    assert (mine.task, mine.author, mine.provenance) == ("a", Author.STUDENT, None)
+    assert (taught.task, taught.author, taught.passed) == ("b", Author.TEACHER, 0)
+    assert taught.provenance.teacher is Teacher.REFERENCE
+    assert [one.task for one in together(tasks, own, ())] == ["a"]
 
 
 @pytest.mark.guarantee("L9")
@@ -131,7 +133,7 @@ def test_an_answer_that_is_nested_too_deeply_is_told_from_others_all_the_same():
     deep = "def f(x):\n    return " + "-" * 3000 + "x"
     long = "def f(x):\n    return " + " + ".join(["x"] * 3000)
     found = exam(("a", deep, Verdict.PASS), ("a", long, Verdict.PASS), ("a", long, Verdict.PASS))
-    assert len(list(verified([task("a")], found, Teacher.NONE))) == 2
+    assert len(list(verified(task("a"), found))) == 2
 
 
 @pytest.mark.guarantee("L8")

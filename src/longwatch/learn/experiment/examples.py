@@ -5,6 +5,7 @@ from enum import StrEnum
 
 import msgspec
 
+from longwatch.learn.teachers.provenance import Provenance
 from longwatch.learn.training.rows import Row
 
 MOST_WAYS = 2
@@ -27,11 +28,13 @@ class Example(msgspec.Struct, frozen=True, kw_only=True):
     """In the form that is asked for."""
     author: Author
     seed: int = 0
-    """Of the sample; 0 for a teacher's answer."""
+    """Of the student's sample; that of a teacher's stands in the provenance."""
     passed: int
     """How many of the student's own answers to this task passed, ..."""
     graded: int
     """... of how many."""
+    provenance: Provenance | None = None
+    """Which teacher wrote it, and where it came from; `None`: the student, or an example of an older version."""
 
     @property
     def row(self) -> Row:
