@@ -174,10 +174,6 @@ class Readiness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """How long all of it must hold, after it did not, before work begins again."""
 
 
-    every: int = 1
-    """Experiments between two audits."""
-
-
 class LearnSettings(KernelSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole file."""
 

@@ -8,8 +8,8 @@ from math import exp
 import msgspec
 
 from longwatch.kernel import lease
-from longwatch.kernel.errors import IntegrityError
 from longwatch.kernel.clock import now
+from longwatch.kernel.errors import IntegrityError
 from longwatch.kernel.identity import alive
 from longwatch.kernel.lifecycle import Desired
 from longwatch.kernel.store import Store
