@@ -53,6 +53,16 @@ class Place:
         """Return the records of audits. Only the audit reads them (L25)."""
         return self.watch.hidden / "audits"
 
+    @property
+    def generations(self) -> Path:
+        """Return the archive of the source generations that experiments are bound to."""
+        return self.archive_of(self.watch)
+
+    @staticmethod
+    def archive_of(watch: Watch) -> Path:
+        """Return the same, before any settings are read."""
+        return watch.hidden / "generations"
+
     def within(self, number: int) -> "Place":
         """Return the same place for exams on an experiment's own tasks."""
         return replace(self, exams_of=number)

@@ -22,6 +22,7 @@ from longwatch.learn.steps import Keep, LearnStep, Prune, Pruned, number_of
 FINISHED = 2
 """So many finished experiments keep their folders; of older ones the history keeps the record."""
 WINDOWS = 2
+_GENERATION = re.compile(r"[0-9a-f]{64}")
 _REPLAY = re.compile(r"[0-9a-f]{64}\.jsonl")
 
 
@@ -32,6 +33,7 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
     windows: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
     replays: tuple[str, ...] = ()
+    generations: tuple[str, ...] = ()
 
 
 class Removal(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,11 +50,12 @@ def keep(state: LearnState) -> Keep:
     held = [window.number for window in (state.sealed, current.window, *current.fresh) if window is not None]
     # The window after the last counted one may be half prepared: it is the newest.
     newest = range(state.windows + 1, state.windows - WINDOWS, -1)
-    finished = (one.number for one in state.history[-FINISHED:])
+    finished = state.history[-FINISHED:]
     return Keep(
-        experiments=tuple(sorted({*finished, current.number})),
+        experiments=tuple(sorted({*(one.number for one in finished), current.number})),
         windows=tuple(sorted({*held, *newest})),
         replay=state.replay,
+        generations=tuple(sorted({*(one.generation for one in finished), current.generation} - {""})),
     )
 
 
@@ -64,6 +67,9 @@ def plan(there: Listing, keep: Keep) -> Listing:
         steps=tuple(name for name in there.steps if number_of(name) not in {None, *keep.experiments}),
         replays=tuple(
             name for name in there.replays if _REPLAY.fullmatch(name) and name != f"{keep.replay}.jsonl"
+        ),
+        generations=tuple(
+            name for name in there.generations if _GENERATION.fullmatch(name) and name not in keep.generations
         ),
     )
 
@@ -108,6 +114,7 @@ def _planned(place: Place, keep: Keep) -> Listing:
         windows=_names(place.windows),
         steps=_names(place.watch.steps),
         replays=_names(place.replay),
+        generations=_names(place.generations),
     )
     return plan(there, keep)
 
@@ -117,6 +124,7 @@ def _paths(place: Place, planned: Listing) -> Iterator[Path]:
     yield from (place.windows / name for name in planned.windows)
     yield from (place.watch.steps / name for name in planned.steps)
     yield from (place.replay / name for name in planned.replays)
+    yield from (place.generations / name for name in planned.generations)
 
 
 def _names(parent: Path) -> tuple[str, ...]:

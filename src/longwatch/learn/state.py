@@ -22,6 +22,7 @@ class Stage(StrEnum):
 
     PREPARE = "prepare"
     PRUNE = "prune"
+    BIND = "bind"
     TRAIN = "train"
     CONFIRM = "confirm"
     ANCHOR = "anchor"
@@ -38,6 +39,10 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     stage: Stage = Stage.PREPARE
     window: Window | None = None
     """What it trains on and is confirmed on first."""
+    generation: str = ""
+    """SHA-256 of the source generation that it is bound to (L29); empty: its training has not begun."""
+    limit_s: float = 0.0
+    """How long it may be active, as it was bound or `set-hours` said since."""
     fresh: tuple[Window, ...] = ()
     """Further windows of fresh problems only, for an undecided challenger (L17)."""
     challenger: Challenger | None = None
@@ -58,6 +63,22 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True):
     dev_total: int
     adapter: str = ""
     receipt: str = ""
+    generation: str = ""
+    """SHA-256 of the source generation that it was bound to at its end."""
+
+
+class Continued(msgspec.Struct, frozen=True, kw_only=True):
+    """An experiment that moved to another source generation, with its clock (L30)."""
+
+    experiment: int
+    parent: str
+    """SHA-256 of the generation that it was bound to ..."""
+    child: str
+    """... and of the one that it is bound to since."""
+    carried_s: float
+    """Active seconds that moved with it: they are counted once, in the experiment."""
+    limit_s: float
+    """Of the active seconds, before and after."""
 
 
 class RolledBack(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,6 +123,7 @@ class LearnState(msgspec.Struct, frozen=True, kw_only=True):
     """The same seconds by what was done in them."""
     history: tuple[Decided, ...] = ()
     rollbacks: tuple[RolledBack, ...] = ()
+    continuations: tuple[Continued, ...] = ()
     audits: tuple[Audited, ...] = ()
     exhausted: str = ""
     """Why the curriculum gives no more tasks."""

@@ -1,7 +1,7 @@
 """The steps of a learn watch, and what each leaves as evidence. Values only.
 
-An experiment is: `Prepare` (a window of the curriculum), `Prune` (what older ones left and nothing needs), `Train`
-(collect, train, evaluate on dev, in rounds), `Confirm` (a block of fresh problems, as often as needed), `Anchor` (the
+An experiment is: `Prepare` (a window of the curriculum), `Prune` (what older ones left and nothing needs), `Bind` (to the
+sources, settings and libraries that are here), `Train` (collect, train, evaluate on dev, in rounds), `Confirm` (a block of fresh problems, as often as needed), `Anchor` (the
 sealed set), `Adopt` (the adapter takes the champion's place), now and then `Anchor` again (is the champion still no
 worse?) and `Audit` (a public benchmark, which reports and never decides).
 """
@@ -61,7 +61,14 @@ class Challenger(msgspec.Struct, frozen=True, kw_only=True):
     dev_total: int
 
 
-class Prepare(Step, frozen=True, kw_only=True, tag="prepare"):
+class OfGeneration(Step, frozen=True, kw_only=True):
+    """A step that is done as the generation says that its experiment is bound to (L29)."""
+
+    generation: str = ""
+    """SHA-256 of the generation; empty: the experiment is not bound yet."""
+
+
+class Prepare(OfGeneration, frozen=True, kw_only=True, tag="prepare"):
     """Generate, validate and split a window of tasks. Needs no accelerator."""
 
     number: int
@@ -87,6 +94,8 @@ class Keep(msgspec.Struct, frozen=True, kw_only=True):
     windows: tuple[int, ...]
     replay: str
     """SHA-256 of the teaching data that is replayed; those of earlier champions are contained in it."""
+    generations: tuple[str, ...] = ()
+    """SHA-256 of those that the kept experiments are bound to."""
 
 
 class Prune(Step, frozen=True, kw_only=True, tag="prune"):
@@ -103,7 +112,23 @@ class Prune(Step, frozen=True, kw_only=True, tag="prune"):
         return f"experiment {self.number}: tidy up"
 
 
-class Train(Step, frozen=True, kw_only=True, tag="train"):
+class Bind(Step, frozen=True, kw_only=True, tag="bind"):
+    """Bind the experiment to what is here, and archive it, before training begins. Needs no accelerator."""
+
+    number: int
+    champion: str
+    previous: str = ""
+    """SHA-256 of the generation of the experiment before; empty: there is none."""
+    recovery: Recovery = Recovery.RERUN
+    cycle: Cycle = Cycle.NONE
+
+    @property
+    def title(self) -> str:
+        """What a person reads."""
+        return f"experiment {self.number}: bind it to what is here"
+
+
+class Train(OfGeneration, frozen=True, kw_only=True, tag="train"):
     """Collect verified answers, train on them, evaluate on dev. It has its own lock and outlives the supervisor."""
 
     number: int
@@ -121,7 +146,7 @@ class Train(Step, frozen=True, kw_only=True, tag="train"):
         return f"experiment {self.number}: collect, train, evaluate"
 
 
-class Confirm(Step, frozen=True, kw_only=True, tag="confirm"):
+class Confirm(OfGeneration, frozen=True, kw_only=True, tag="confirm"):
     """Compare champion and challenger on one block of fresh problems."""
 
     number: int
@@ -141,7 +166,7 @@ class Confirm(Step, frozen=True, kw_only=True, tag="confirm"):
         return f"experiment {self.number}: confirmation, block {self.block}"
 
 
-class Anchor(Step, frozen=True, kw_only=True, tag="anchor"):
+class Anchor(OfGeneration, frozen=True, kw_only=True, tag="anchor"):
     """Compare the champion, or who would be, with base and with the best ever on the sealed set (L21)."""
 
     number: int
@@ -158,7 +183,7 @@ class Anchor(Step, frozen=True, kw_only=True, tag="anchor"):
         return f"experiment {self.number}: sealed comparison"
 
 
-class Adopt(Step, frozen=True, kw_only=True, tag="adopt"):
+class Adopt(OfGeneration, frozen=True, kw_only=True, tag="adopt"):
     """Verify the accepted adapter in the store, write its lineage and sign the decision."""
 
     number: int
@@ -179,7 +204,7 @@ class Adopt(Step, frozen=True, kw_only=True, tag="adopt"):
         return f"experiment {self.number}: adopt the adapter"
 
 
-class Audit(Step, frozen=True, kw_only=True, tag="audit"):
+class Audit(OfGeneration, frozen=True, kw_only=True, tag="audit"):
     """Base and champion on a public benchmark, for the report only (L22)."""
 
     number: int
@@ -194,7 +219,7 @@ class Audit(Step, frozen=True, kw_only=True, tag="audit"):
         return f"experiment {self.number}: audit"
 
 
-LearnStep = Prepare | Prune | Train | Confirm | Anchor | Adopt | Audit
+LearnStep = Prepare | Prune | Bind | Train | Confirm | Anchor | Adopt | Audit
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True, tag="prepared"):
@@ -220,6 +245,18 @@ class Pruned(msgspec.Struct, frozen=True, kw_only=True, tag="pruned"):
             f"{self.experiments} old experiments, {self.windows} windows and {self.steps} folders of steps are removed "
             f"({self.freed_bytes / 1e6:.1f} MB); the history keeps what was decided."
         )
+
+
+class Bound(msgspec.Struct, frozen=True, kw_only=True, tag="bound"):
+    """The experiment is bound, and what it is bound to is archived."""
+
+    generation: str
+    limit_s: float
+    """How long the experiment may be active."""
+    changes: int = 0
+    """So many things differ from the experiment before."""
+    changed: str = ""
+    """Which, for a person."""
 
 
 class RoundResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -296,4 +333,4 @@ class Adopted(msgspec.Struct, frozen=True, kw_only=True, tag="adopted"):
     """SHA-256 of the verified teaching data, with the examples that taught this adapter."""
 
 
-Evidence = Prepared | Pruned | Trained | Confirmed | Anchored | Adopted | Audited
+Evidence = Prepared | Pruned | Bound | Trained | Confirmed | Anchored | Adopted | Audited

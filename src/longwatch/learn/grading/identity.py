@@ -17,9 +17,13 @@ _RUNTIMES = {Language.PYTHON: PYTHON, Language.JAVASCRIPT: NODE}
 
 def identity(languages: Iterable[Language]) -> Digest:
     """Return one digest of the grading sources, the sandbox and the runtimes of these languages, here and now."""
-    programs = sorted({_RUNTIMES[language] for language in languages} | {shutil.which("bwrap") or "bwrap"})
-    known = {program: _program(Path(program).resolve()) for program in programs}
-    return digest.of_bytes(msgspec.json.encode((_sources(), known)))
+    return digest.of_bytes(msgspec.json.encode((_sources(), programs(languages))))
+
+
+def programs(languages: Iterable[Language]) -> dict[str, str]:
+    """Return the digests of the sandbox and of the runtimes of these languages, by their paths."""
+    found = sorted({_RUNTIMES[language] for language in languages} | {shutil.which("bwrap") or "bwrap"})
+    return {program: _program(Path(program).resolve()) for program in found}
 
 
 @cache

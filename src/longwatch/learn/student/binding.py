@@ -122,12 +122,13 @@ def _device(device: "torch.device") -> str:
 
     if device.type == "cuda":
         properties = torch.cuda.get_device_properties(device)
-        driver = _first_line(Path("/sys/module/nvidia/version")) or "of unknown version"
-        return f"{properties.name} sm_{properties.major}{properties.minor}, CUDA {torch.version.cuda}, driver {driver}"
+        found = driver() or "of unknown version"
+        return f"{properties.name} sm_{properties.major}{properties.minor}, CUDA {torch.version.cuda}, driver {found}"
     return f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}, {_processor()}"
 
 
-def _first_line(path: Path) -> str:
+def driver(path: Path = Path("/sys/module/nvidia/version")) -> str:
+    """Return the version of the accelerator's driver; empty where none is loaded."""
     try:
         return path.read_text(encoding="ascii").strip()
     except FileNotFoundError:
