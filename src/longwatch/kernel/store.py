@@ -225,11 +225,15 @@ class Store:
             ).fetchone()
             return float(row[0])
 
-    def spans(self) -> tuple[Span, ...]:
-        """Return all measured spans."""
+    def spans(self) -> tuple[tuple[str, Span], ...]:
+        """Return all measured spans, each with its step's id."""
         with self._translated():
-            rows = self._sql.execute("SELECT phase, label, started_at, duration_s FROM spans ORDER BY id")
-            return tuple(Span(phase=p, label=la, started_at=at, duration_s=s) for p, la, at, s in rows)
+            rows = self._sql.execute(
+                "SELECT step, phase, label, started_at, duration_s FROM spans ORDER BY id"
+            )
+            return tuple(
+                (step, Span(phase=p, label=la, started_at=at, duration_s=s)) for step, p, la, at, s in rows
+            )
 
     def processes(self) -> tuple[tuple[str, ProcessRecord], ...]:
         """Return the record of every finished process with its step's id (specification K22)."""

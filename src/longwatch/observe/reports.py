@@ -7,11 +7,12 @@ from longwatch.kernel.timing import PhaseTiming
 from longwatch.observe.doctor import Examination
 from longwatch.observe.reconcile import InFlight, Reconciliation
 from longwatch.observe.render import Row, duration, indented, one_line, plain, stamped, table
-from longwatch.observe.timings import WatchTimings
+from longwatch.observe.timings import Trace, WatchTimings
 from longwatch.observe.verifying import Verification
 
 _SIGNS = {Standing.FINE: "ok", Standing.NOTE: "note", Standing.WRONG: "WRONG"}
 _LONGEST_STEPS = 10
+_NEWEST_TRACES = 20
 
 
 def timings_text(seen: WatchTimings, zone: str) -> str:
@@ -25,8 +26,9 @@ def timings_text(seen: WatchTimings, zone: str) -> str:
     parts = [head, table(rows, right=frozenset(range(1, 7)))]
     if whole.overlap_s >= 1:
         parts.append(f"{duration(whole.overlap_s)} are covered by more than one phase: their shares overlap.")
+    parts += _purposes(seen)
+    parts += _traces(seen)
     parts += _slowest(seen)
-    parts += _latencies(seen)
     return "\n".join(parts)
 
 
@@ -47,10 +49,27 @@ def _slowest(seen: WatchTimings) -> Iterator[str]:
         yield indented(table([(step.id, duration(step.active_s)) for step in longest]))
 
 
-def _latencies(seen: WatchTimings) -> Iterator[str]:
-    if seen.first_actions:
-        yield "\nfirst action of each attempt after:"
-        yield indented(table([(one.step, duration(one.seconds)) for one in seen.first_actions]))
+def _purposes(seen: WatchTimings) -> Iterator[str]:
+    if seen.purposes:
+        yield "\nby purpose:"
+        rows = [(row.phase, duration(row.total_s), f"{row.share:.1%}", "") for row in seen.purposes]
+        yield indented(table(rows, right=frozenset({1, 2})))
+
+
+def _traces(seen: WatchTimings) -> Iterator[str]:
+    if not seen.traces:
+        return
+    left_out = max(len(seen.traces) - _NEWEST_TRACES, 0)
+    yield f"\nattempts{f' (the newest; {left_out} more with --json)' if left_out else ''}:"
+    header: Row = ("attempt", "active", "first action", "phases")
+    rows = [header, *map(_trace_row, seen.traces[-_NEWEST_TRACES:])]
+    yield indented(table(rows, right=frozenset({1, 2})))
+
+
+def _trace_row(trace: Trace) -> Row:
+    first = "" if trace.first_action_s is None else duration(trace.first_action_s)
+    phases = ", ".join(f"{one.phase} {duration(one.seconds)}" for one in trace.phases)
+    return (trace.attempt, duration(trace.active_s), first, phases)
 
 
 def verification_text(seen: Verification) -> str:

@@ -1,5 +1,11 @@
-"""`timings`: where the time of a watch went (specification K36): measured spans, waiting, and what is unaccounted for."""
+"""`timings`: where the time of a watch went (specification K36, M36): measured spans, waits, and what is unaccounted for.
 
+The phases are what the steps measured. By purpose they are summed up once more: several phases are git's, say. And each
+attempt has a trace: what became of its time, from its preparation to its commit.
+"""
+
+import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
@@ -10,7 +16,7 @@ from longwatch.kernel.clock import now, stamp
 from longwatch.kernel.errors import FailureClass
 from longwatch.kernel.journal import Event
 from longwatch.kernel.store import Store
-from longwatch.kernel.timing import Span, Timings
+from longwatch.kernel.timing import PhaseTiming, Span, Timings
 from longwatch.kernel.watch import Watch
 from longwatch.observe import status
 
@@ -18,6 +24,19 @@ _ENDS_WAIT = ("watch.due", "request.obeyed", "step.started", "step.again", "watc
 _PROVIDER = frozenset({FailureClass.TRANSIENT, FailureClass.QUOTA})
 
 FIRST_ACTION = "worker.first_action"
+
+_PURPOSES = {
+    "worker": "model work",
+    "handoff": "generators",
+    "digest": "hashing",
+    "sign": "hashing",
+    **dict.fromkeys(("checkout", "harvest", "git", "push"), "git"),
+    "survey": "queue",
+}
+"""What a phase is for; one that is not named here is its own purpose."""
+_VALIDATION = "check:"
+_ATTEMPT = re.compile(r"(?P<attempt>.+\.[0-9]+)\.[a-z]+\.[0-9]+")
+"""The id of a step that belongs to an attempt: `JOB.ATTEMPT.STEP.SERIAL`."""
 
 
 class StepTime(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,6 +54,26 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
 
 
+class PhaseTime(msgspec.Struct, frozen=True):
+    """How long one phase took in all."""
+
+    phase: str
+    seconds: float
+
+
+class Trace(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the time of one attempt, in all its steps: also those that were cut and begun again."""
+
+    attempt: str
+    since: str
+    """UTC; when the first measured phase began. Empty: none was measured."""
+    active_s: float
+    first_action_s: float | None
+    """After its start the worker acted first; `None` where it did not tell, or there was none."""
+    phases: tuple[PhaseTime, ...]
+    """In the order in which they began."""
+
+
 class WatchTimings(msgspec.Struct, frozen=True, kw_only=True):
     """What `longwatch timings --json` prints. Durations in seconds."""
 
@@ -42,6 +81,10 @@ class WatchTimings(msgspec.Struct, frozen=True, kw_only=True):
     """UTC; when the first supervisor began. Empty: none ever did."""
     until: str
     table: Timings
+    purposes: tuple[PhaseTiming, ...]
+    """The same time by what it was for: model work, validation, hashing, git, waits."""
+    traces: tuple[Trace, ...]
+    """Of each attempt, in the order in which they began."""
     steps: tuple[StepTime, ...]
     first_outputs: tuple[Latency, ...]
     """The first byte that each program printed."""
@@ -63,15 +106,63 @@ def read(watch: Watch) -> WatchTimings:
     until = stamp(now().wall_s) if supervised is not None and supervised.alive else last(events)
     since = events[0].at if events else ""
     wall_s = seconds_between(since, until)
-    table = timing.report((*spans, *supervisor_spans(events, until)), wall_s)
+    everything = (*(span for _, span in spans), *supervisor_spans(events, until))
+    actions = first_actions(events)
     return WatchTimings(
         since=since,
         until=until,
-        table=table,
+        table=timing.report(everything, wall_s),
+        purposes=by_purpose(everything, wall_s),
+        traces=traces(steps, spans, actions),
         steps=steps,
         first_outputs=outputs,
-        first_actions=first_actions(events),
+        first_actions=actions,
     )
+
+
+def by_purpose(spans: Iterable[Span], wall_s: float) -> tuple[PhaseTiming, ...]:
+    """Pure: the same time by what it was for."""
+    return timing.report(map(_for_purpose, spans), wall_s).phases
+
+
+def traces(
+    steps: Iterable[StepTime], spans: Iterable[tuple[str, Span]], actions: Iterable[Latency]
+) -> tuple[Trace, ...]:
+    """Pure: gather steps, phases and first actions by the attempt that they belong to."""
+    active: defaultdict[str, float] = defaultdict(float)
+    for step in steps:
+        active[_attempt(step.id)] += step.active_s
+    measured: defaultdict[str, list[Span]] = defaultdict(list)
+    for step_id, span in spans:
+        measured[_attempt(step_id)].append(span)
+    acted = {_attempt(one.step): one.seconds for one in actions}
+    return tuple(
+        _trace(name, measured[name], active_s, acted.get(name)) for name, active_s in active.items() if name
+    )
+
+
+def _trace(name: str, spans: Sequence[Span], active_s: float, first_action_s: float | None) -> Trace:
+    phases: defaultdict[str, float] = defaultdict(float)
+    for span in spans:
+        phases[span.phase] += span.duration_s
+    return Trace(
+        attempt=name,
+        since=min((span.started_at for span in spans), default=""),
+        active_s=active_s,
+        first_action_s=first_action_s,
+        phases=tuple(PhaseTime(phase, seconds) for phase, seconds in phases.items()),
+    )
+
+
+def _attempt(step: str) -> str:
+    """Return the attempt that a step belongs to; empty if to none."""
+    found = _ATTEMPT.fullmatch(step)
+    return found["attempt"] if found else ""
+
+
+def _for_purpose(span: Span) -> Span:
+    purpose = "validation" if span.phase.startswith(_VALIDATION) else _PURPOSES.get(span.phase, span.phase)
+    return msgspec.structs.replace(span, phase=purpose)
 
 
 def last(events: Sequence[Event]) -> str:

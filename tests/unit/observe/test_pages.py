@@ -93,3 +93,18 @@ def test_the_guide_names_only_options_that_there_are():
     options = set(re.findall(r"longwatch [a-z ]*(--[a-z-]+)", guide))
     assert "--accept" in options
     assert [option for option in options if f'"{option}"' not in source] == []
+
+
+def phases() -> Iterator[str]:
+    for path in (ROOT / "src/longwatch/migrate").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("work.span"):
+                yield written(node.args[0]).replace("check:{check.kind}", "check:KIND")
+
+
+@pytest.mark.guarantee("M36")
+def test_every_phase_of_a_migrate_watch_is_in_the_page_about_timings():
+    page = (REFERENCE / "timings.md").read_text()
+    found = set(phases())
+    assert {"worker", "handoff", "check:KIND", "digest"} <= found
+    assert [phase for phase in sorted(found) if f"`{phase}`" not in page] == []

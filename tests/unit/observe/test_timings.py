@@ -8,6 +8,7 @@ from tests.support import toy, watches
 
 from longwatch.kernel.clock import stamp
 from longwatch.kernel.journal import Event
+from longwatch.kernel.timing import Span
 from longwatch.observe import timings
 
 BEGIN_S = 1_700_000_000
@@ -84,7 +85,87 @@ def test_the_first_action_of_each_attempt_is_shown():
     assert [(one.step, one.seconds) for one in timings.first_actions(events)] == [("greeting.1", 2.5)]
 
 
-@pytest.mark.guarantee("K10", "K36")
+def span(phase, at, seconds):
+    return Span(phase=phase, started_at=stamp(BEGIN_S + at), duration_s=seconds)
+
+
+@pytest.mark.guarantee("M36")
+def test_each_attempt_has_a_trace_over_all_its_steps_in_both_forms_and_for_handoffs():
+    steps = [
+        timings.StepTime(id=name, active_s=seconds)
+        for name, seconds in (
+            ("survey.0", 1.0),
+            ("greeting.1.attempt.1", 9.0),
+            ("greeting.1.verify.2", 4.0),
+            ("shapes.cube.2.attempt.3", 2.0),
+            ("shapes.handoff.1.attempt.4", 3.0),
+            ("shapes.handoff.1.commit.5", 0.5),
+        )
+    ]
+    measured = [
+        ("survey.0", span("survey", 0, 1)),
+        ("greeting.1.attempt.1", span("prepare", 1, 0.5)),
+        ("greeting.1.attempt.1", span("worker", 2, 8)),
+        ("greeting.1.verify.2", span("digest", 11, 0.25)),
+        ("greeting.1.verify.2", span("check:test", 12, 3)),
+        ("greeting.1.verify.2", span("digest", 15, 0.25)),
+        ("shapes.handoff.1.attempt.4", span("handoff", 20, 2)),
+        ("shapes.handoff.1.commit.5", span("git", 25, 0.5)),
+    ]
+    acted = [timings.Latency(step="greeting.1.attempt.1", phase="worker", seconds=2.5)]
+    greeting, cube, handoff = timings.traces(steps, measured, acted)
+    assert (greeting.attempt, greeting.active_s, greeting.first_action_s) == ("greeting.1", 13.0, 2.5)
+    assert greeting.since == stamp(BEGIN_S + 1)
+    assert [(one.phase, one.seconds) for one in greeting.phases] == [
+        ("prepare", 0.5),
+        ("worker", 8),
+        ("digest", 0.5),
+        ("check:test", 3),
+    ]
+    assert (cube.attempt, cube.since, cube.first_action_s, cube.phases) == ("shapes.cube.2", "", None, ())
+    assert (handoff.attempt, handoff.active_s) == ("shapes.handoff.1", 3.5)
+    assert [one.phase for one in handoff.phases] == ["handoff", "git"]
+
+
+@pytest.mark.guarantee("M36")
+def test_the_table_separates_what_the_time_was_for():
+    events = log(
+        (0, "supervisor.began", {}),
+        (60, "step.failed", {"class": "transient", "retry_in_s": 30}),
+        (60, "watch.waiting", {}),
+        (90, "watch.due", {}),
+        (90, "step.failed", {"class": "fault", "retry_in_s": 5}),
+        (90, "watch.waiting", {}),
+        (95, "watch.due", {}),
+        (100, "job.done", {}),
+    )
+    measured = (
+        span("worker", 0, 20),
+        span("check:test", 20, 10),
+        span("check:lint", 30, 5),
+        span("digest", 35, 2),
+        span("sign", 37, 1),
+        span("checkout", 40, 3),
+        span("git", 43, 2),
+        span("push", 45, 1),
+        span("handoff", 50, 4),
+        span("survey", 55, 1),
+    )
+    every = (*measured, *timings.supervisor_spans(events, stamp(BEGIN_S + 100)))
+    found = {one.phase: one.total_s for one in timings.by_purpose(every, 100.0)}
+    assert found == {
+        "model work": 20,
+        "validation": 15,
+        "hashing": 3,
+        "git": 6,
+        "generators": 4,
+        "queue": 1,
+        "provider wait": 30,
+        "back-off": 5,
+    }
+
+
+@pytest.mark.guarantee("K10", "K36", "M36")
 def test_the_command_prints_a_table_and_json(tmp_path):
     watch = watches.migrate(tmp_path / "repo")
     assert "No supervisor has run yet" in watches.longwatch(watch.root, "timings").stdout
@@ -92,6 +173,7 @@ def test_the_command_prints_a_table_and_json(tmp_path):
     text = watches.longwatch(watch.root, "timings").stdout
     assert "(unaccounted)" in text
     assert "greeting.1.verify.1" in text
-    assert (
-        json.loads(watches.longwatch(watch.root, "timings", "--json").stdout)["steps"][0]["active_s"] == 1.0
-    )
+    assert "attempts:" in text
+    told = json.loads(watches.longwatch(watch.root, "timings", "--json").stdout)
+    assert told["steps"][0]["active_s"] == 1.0
+    assert [(one["attempt"], one["active_s"]) for one in told["traces"]] == [("greeting.1", 1.0)]

@@ -101,7 +101,8 @@ def _accept(court: Court, queue: survey.Read) -> Refused | Verified:
         for name, run in ran.runs.items()
         if not run.passed
     )
-    found = acceptance.prove(court.place, court.card, court.candidate, queue, Folder(folder))
+    with court.work.span("check:handoff", court.card.title):
+        found = acceptance.prove(court.place, court.card, court.candidate, queue, Folder(folder))
     if failed or found.reasons:
         failing = tuple(name for name, run in ran.runs.items() if not run.passed)
         return Refused(
@@ -134,8 +135,9 @@ def _references(court: Court) -> tuple[Bound, ...]:
     declared, source = court.candidate.declared, survey.source(court.place)
     if declared is None or source is None:
         return ()
-    found = ((path, source.sha256(path)) for path in declared.references)
-    return tuple(Bound(path=path, sha256=sha256 or "") for path, sha256 in found)
+    with court.work.span("digest", "sources"):
+        found = ((path, source.sha256(path)) for path in declared.references)
+        return tuple(Bound(path=path, sha256=sha256 or "") for path, sha256 in found)
 
 
 def _changed_sources(before: tuple[Bound, ...], after: tuple[Bound, ...]) -> Iterable[str]:
