@@ -30,8 +30,10 @@ from longwatch.kernel.watch import Watch
 from longwatch.learn import adapters, settings
 from longwatch.learn.evidence import succeeded
 from longwatch.learn.experiment import meter
+from longwatch.learn.generations import binding
 from longwatch.learn.line import LearnLine
-from longwatch.learn.steps import Challenger, Trained
+from longwatch.learn.place import Place
+from longwatch.learn.steps import Bind, Challenger, Trained
 from tests.support import learn_forks, tiny_watch
 from tests.support.learn_forks import Nursery, ended, supervised
 from tests.support.learn_misfortunes import HOOKS
@@ -204,6 +206,12 @@ def noise(trial: Trial, seed: int) -> dict:
     store = Store.open(watch.database)
     generation = store.begin_generation(Note("supervisor.began", "A stranger."))
     state = tiny_watch.state(trial.root)
+    decision = line.decide(state, {}, now())
+    assert isinstance(decision, Start)
+    (step,) = decision.steps
+    assert isinstance(step, Bind)
+    known = Place(watch, settings.load(watch.root))
+    state, _ = line.apply(state, step, succeeded(binding.bind(step, known)), now())
     decision = line.decide(state, {}, now())
     assert isinstance(decision, Start)
     (step,) = decision.steps

@@ -32,6 +32,8 @@ from longwatch.learn.steps import (
     Adopted,
     Anchor,
     Anchored,
+    Bind,
+    Bound,
     Challenger,
     Confirm,
     Confirmed,
@@ -74,6 +76,10 @@ def prepared(step, *, too_little="", exhausted=False) -> Prepared:
 
 def adapter(step) -> str:
     return f"{step.number:064x}"
+
+
+def bound(_step) -> Bound:
+    return Bound(generation="9" * 64, limit_s=3600.0)
 
 
 def trained(step, *, nominates=True, rounds=2) -> Trained:
@@ -174,8 +180,9 @@ def succeeded(evidence) -> Succeeded:
 class Walk:
     """A line with its state. States and steps go through JSON, as they do in the store."""
 
-    def __init__(self, given: LearnSettings | None = None) -> None:
-        self.line = line(given)
+    def __init__(self, given: LearnSettings | None = None, *, binds: bool = True) -> None:
+        """With `binds`, experiments are bound by the way."""
+        self.line, self.binds = line(given), binds
         self.state = self.line.begin()
         self.notes = []
 
@@ -193,6 +200,8 @@ class Walk:
         state, notes = self.line.apply(self.state, self.step, outcome, NOW)
         self.state = msgspec.json.decode(msgspec.json.encode(state), type=self.line.state_type)
         self.notes += notes
+        if self.binds and isinstance(self.step, Bind):
+            self.do(bound)
         return self
 
     def do(self, make, **how):

@@ -24,9 +24,11 @@ from longwatch.learn.steps import (
     Adopt,
     Anchor,
     Audit,
+    Bind,
     Challenger,
     Confirm,
     LearnStep,
+    OfGeneration,
     Prepare,
     Prune,
     Train,
@@ -77,6 +79,8 @@ class LearnLine:
         if state.exhausted and state.experiment.stage is Stage.PREPARE:
             return Finish(Verdict.COMPLETE, f"The curriculum is exhausted: {state.exhausted}")
         step = self._step(state, state.experiment)
+        if isinstance(step, OfGeneration):
+            step = msgspec.structs.replace(step, generation=state.experiment.generation)
         wait = self._gate(step.number, now) if step.exclusive & ACCELERATOR else None
         return wait or Start((step,))
 
@@ -121,8 +125,8 @@ class LearnLine:
                 sealed=state.sealed is None,
                 fresh_only=experiment.confirmation is not None,
             )
-        if experiment.stage is Stage.PRUNE:
-            return Prune(id=name, number=number, keep=keep(state))
+        if experiment.stage in {Stage.PRUNE, Stage.BIND}:
+            return self._beforehand(state, name)
         if experiment.stage is Stage.CHECK:
             return self._anchor(state, name, state.champion)
         if experiment.stage is Stage.AUDIT:
@@ -131,6 +135,13 @@ class LearnLine:
         if experiment.stage is Stage.TRAIN:
             return Train(id=name, number=number, window=window, champion=state.champion, replay=state.replay)
         return self._decisive(state, experiment, name, window)
+
+    def _beforehand(self, state: LearnState, name: str) -> LearnStep:
+        number = state.experiment.number
+        if state.experiment.stage is Stage.PRUNE:
+            return Prune(id=name, number=number, keep=keep(state))
+        previous = state.history[-1].generation if state.history else ""
+        return Bind(id=name, number=number, champion=state.champion, previous=previous)
 
     def _anchor(self, state: LearnState, name: str, candidate: str) -> Anchor:
         sealed = _given(state.sealed, state.experiment, Window)

@@ -28,6 +28,7 @@ from longwatch.learn.steps import (
     Anchor,
     Anchored,
     Audit,
+    Bound,
     Confirm,
     Confirmed,
     Evidence,
@@ -43,7 +44,7 @@ NO_MORE = "there are no more fresh problems"
 T = TypeVar("T")
 
 
-def after(  # noqa: PLR0911 - one return for each kind of evidence
+def after(  # noqa: C901, PLR0911 - one return for each kind of evidence
     settings: LearnSettings,
     state: LearnState,
     step: LearnStep,
@@ -61,6 +62,8 @@ def after(  # noqa: PLR0911 - one return for each kind of evidence
             return _prepared(settings, state, found)
         case Pruned():
             return _pruned(state, found)
+        case Bound():
+            return _bound(state, found)
         case Trained():
             return _trained(settings, state, found)
         case Confirmed():
@@ -95,7 +98,7 @@ def _supplied(state: LearnState, window: Window) -> LearnState:
     """An undecided challenger goes on with its fresh problems; otherwise the window is the experiment's own."""
     if state.experiment.confirmation is not None:
         return _stage(state, Stage.CONFIRM, fresh=(*state.experiment.fresh, window))
-    return _stage(state, Stage.PRUNE if state.history else Stage.TRAIN, window=window)
+    return _stage(state, Stage.PRUNE if state.history else Stage.BIND, window=window)
 
 
 def _exhausted(settings: LearnSettings, state: LearnState, why: str) -> tuple[LearnState, Said]:
@@ -109,10 +112,20 @@ def _exhausted(settings: LearnSettings, state: LearnState, why: str) -> tuple[Le
 
 
 def _pruned(state: LearnState, found: Pruned) -> tuple[LearnState, Said]:
-    moved = _stage(state, Stage.TRAIN)
+    moved = _stage(state, Stage.BIND)
     if not found.freed_bytes:
         return moved, ()
     return moved, (Note("experiments.pruned", found.sentence, {"freed_bytes": found.freed_bytes}),)
+
+
+def _bound(state: LearnState, found: Bound) -> tuple[LearnState, Said]:
+    moved = _stage(state, Stage.TRAIN, generation=found.generation, limit_s=found.limit_s)
+    number, before = state.experiment.number, state.history[-1].generation if state.history else ""
+    if found.generation == before:
+        return moved, ()
+    text = f"Experiment {number} is bound to source generation {found.generation[:12]}{': ' if found.changed else ''}"
+    data: dict[str, str | int] = {"generation": found.generation, "before": before, "changes": found.changes}
+    return moved, (Note("generation.bound", f"{text}{found.changed}.", data),)
 
 
 def _trained(settings: LearnSettings, state: LearnState, found: Trained) -> tuple[LearnState, Said]:
@@ -335,6 +348,7 @@ def _next(
         dev_total=state.dev_total,
         adapter=adapter,
         receipt=receipt,
+        generation=state.experiment.generation,
     )
     closed = msgspec.structs.replace(state, history=(*state.history, decided))
     note = Note("experiment.decided", f"Experiment {number}: {decision}. {'; '.join(sentences)}")

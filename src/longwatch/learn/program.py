@@ -8,20 +8,31 @@ from longwatch.kernel.line import Outcome
 from longwatch.kernel.program import Work, main
 from longwatch.kernel.redact import Redactor
 from longwatch.kernel.watch import Watch
-from longwatch.learn import adopting, auditing, comparing, experiment, preparing, pruning, settings
+from longwatch.learn import adopting, auditing, comparing, experiment, preparing, pruning
+from longwatch.learn.generations import binding, entering
 from longwatch.learn.place import Place
 from longwatch.learn.readiness.guard import guarded
-from longwatch.learn.steps import ACCELERATOR, Adopt, Anchor, Audit, Confirm, LearnStep, Prepare, Prune, Train
+from longwatch.learn.steps import (
+    ACCELERATOR,
+    Adopt,
+    Anchor,
+    Audit,
+    Bind,
+    Confirm,
+    LearnStep,
+    Prepare,
+    Prune,
+    Train,
+)
 
 
 def perform(work: Work[LearnStep]) -> Outcome:
     """Perform one step in the watch that its folder belongs to, while the machine is ready for it."""
-    watch = Watch(work.folder.parents[2])
-    place = Place(watch, settings.load(watch.root))
+    place = entering.enter(work, Watch(work.folder.parents[2]))
     named = place.settings.secrets
     work.redactor = Redactor(tuple(os.environ[name] for name in named if os.environ.get(name)))
     if work.step.exclusive & ACCELERATOR:
-        return guarded(work, watch, place.settings, lambda: _perform(work, place))
+        return guarded(work, place.watch, place.settings, lambda: _perform(work, place))
     return _perform(work, place)
 
 
@@ -31,6 +42,8 @@ def _perform(work: Work[LearnStep], place: Place) -> Outcome:  # noqa: PLR0911 -
             return preparing.perform(work, work.step, place)
         case Prune():
             return pruning.perform(work, work.step, place)
+        case Bind():
+            return binding.perform(work, work.step, place)
         case Train():
             return experiment.perform(work, work.step, place.within(work.step.number))
         case Confirm():

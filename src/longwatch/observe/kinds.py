@@ -121,7 +121,9 @@ class _Learn:
 
         self._watch = watch
         self.settings = settings.load(watch.root)
-        self.line = LearnLine(self.settings, watch.root, Gate(Machine(watch, self.settings), self.settings))
+        self.line = LearnLine(
+            self.settings, watch.root, Gate(Machine(watch, self.settings), self.settings, watch)
+        )
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -129,8 +131,10 @@ class _Learn:
 
     def ready(self) -> None:
         from longwatch.learn import preflight  # noqa: PLC0415 - only a run needs it
+        from longwatch.learn.generations import entering  # noqa: PLC0415 - the same
 
         preflight.prove(self._watch, self.settings)
+        entering.ready(self._watch, self.settings)
 
     def shown(self, state: bytes, store: Store) -> Shown:
         from longwatch.learn import standing  # noqa: PLC0415 - a watch loads one application only
