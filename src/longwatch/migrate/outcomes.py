@@ -78,26 +78,35 @@ def _attempted(
     settings: MigrateSettings, state: MigrateState, step: Attempt, outcome: Outcome, now: Instant
 ) -> tuple[MigrateState, Said]:
     job = msgspec.structs.replace(state.jobs.get(step.job, Job()), number=step.number, card=step.card)
+    usage = _usage(outcome)
+    if usage is None:
+        return _with(msgspec.structs.replace(state, surveyed_at=None), step.job, job), ()
+    charged = budget.charge(settings.budget, state, usage)
+    moved, said = _ended(settings, charged, step, job, outcome, now)
+    return moved, (*budget.charged(settings.budget, step, usage), *said)
+
+
+def _ended(  # noqa: PLR0917 - what it takes to judge one attempt
+    settings: MigrateSettings, state: MigrateState, step: Attempt, job: Job, outcome: Outcome, now: Instant
+) -> tuple[MigrateState, Said]:
     match outcome:
         case Succeeded(evidence):
             found = _evidence(evidence)
-            charged = budget.charge(settings.budget, state, _usage(found))
             if isinstance(found, Worked):
                 ready = msgspec.structs.replace(
                     job, status=Status.CANDIDATE, candidate=found.candidate, lost=0
                 )
-                return _with(charged, step.job, ready), (_claimed(step, found),)
-            return _refused(settings, charged, step.job, job, found, now)
-        case Failed(_, evidence):
-            charged = _charged_failure(settings, state, evidence)
-            return _with(msgspec.structs.replace(charged, surveyed_at=None), step.job, job), ()
+                return _with(state, step.job, ready), (_claimed(step, found),)
+            return _refused(settings, state, step.job, job, found, now)
+        case Failed():
+            return _with(msgspec.structs.replace(state, surveyed_at=None), step.job, job), ()
         case Lost(what):
-            return _cut(settings, budget.charge(settings.budget, state, Usage()), step, job, what, now)
+            return _cut(settings, state, step, job, what, now)
         case Stopped(what):
             note = Note(
                 "attempt.stopped", f"{step.title} was ended on request and does not count. {what}".strip()
             )
-            return _with(budget.charge(settings.budget, state, Usage()), step.job, job), (note,)
+            return _with(state, step.job, job), (note,)
 
 
 def _generated(
@@ -277,11 +286,6 @@ def _cut(  # noqa: PLR0917 - what it takes to judge one attempt
     return _with(state, step.job, again), (note,)
 
 
-def _charged_failure(settings: MigrateSettings, state: MigrateState, evidence: msgspec.Raw) -> MigrateState:
-    found = msgspec.json.decode(evidence, type=Spent | None)
-    return state if found is None else budget.charge(settings.budget, state, found.usage)
-
-
 def _claimed(step: Attempt, found: Worked) -> Note:
     paths = f"{len(found.candidate.paths)} changed files" if found.candidate.paths else "no change"
     return Note(
@@ -315,5 +319,14 @@ def _evidence(raw: msgspec.Raw) -> Evidence:
     return msgspec.json.decode(raw, type=Evidence)
 
 
-def _usage(found: Evidence) -> Usage:
-    return found.usage if isinstance(found, Refused | Worked) else Usage()
+def _usage(outcome: Outcome) -> Usage | None:
+    """Return what an attempt cost; `None` if no worker began. Of one that was cut nobody knows (specification M11)."""
+    match outcome:
+        case Succeeded(evidence):
+            found = _evidence(evidence)
+            return found.usage if isinstance(found, Refused | Worked) else Usage()
+        case Failed(_, evidence):
+            spent = msgspec.json.decode(evidence, type=Spent | None)
+            return None if spent is None else spent.usage
+        case _:
+            return Usage()

@@ -99,13 +99,13 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """`[budget]`: 0 means no limit. Reserved before a worker starts; unknown usage counts as the whole reservation."""
 
     tokens_per_attempt: int = 0
-    """Reserved for each attempt before it starts."""
+    """Reserved for each attempt before it starts. One that is seen to use more is ended, and the run with exit code 4."""
     tokens: int = 0
-    """For the life of the watch."""
+    """For the life of the watch; needs `tokens_per_attempt`."""
     usd_per_attempt: float = 0.0
-    """Reserved for each attempt before it starts, in US dollars."""
+    """The same in US dollars."""
     usd: float = 0.0
-    """For the life of the watch, in US dollars."""
+    """For the life of the watch, in US dollars; needs `usd_per_attempt`."""
 
 
 class Census(StrEnum):
@@ -292,6 +292,9 @@ def _budget_problems(budget: Budget) -> Iterator[Problem]:
         whole, one = getattr(budget, unit), getattr(budget, f"{unit}_per_attempt")
         if 0 < whole < one:
             mend = f"is more than all of budget.{unit} ({whole:g}): no attempt could ever start"
+            yield Problem(at(f"budget.{unit}_per_attempt", one), mend)
+        if whole > 0 == one:
+            mend = f"must be set where budget.{unit} is: an attempt counts for so much if nobody can say what it used"
             yield Problem(at(f"budget.{unit}_per_attempt", one), mend)
 
 

@@ -110,6 +110,8 @@ def test_required_kinds_cannot_be_configured_away(tmp_path: Path, text: str, tol
             "no attempt could ever start",
         ),
         ('["pytest", "-q"]', '["x"]\n[budget]\nusd = -1', "budget.usd"),
+        ('["pytest", "-q"]', '["x"]\n[budget]\ntokens = 5', "budget.tokens_per_attempt = 0"),
+        ('["pytest", "-q"]', '["x"]\n[budget]\nusd = 5', "budget.usd_per_attempt = 0"),
         ('["pytest", "-q"]', '["x"]\n[publish]\ncommit = false\npush = true', "publish.push = true"),
         ('["pytest", "-q"]', '["x"]\n[publish]\nremote = "--upload-pack=x"', "publish.remote"),
         ('["pytest", "-q"]', '["x"]\n[publish]\nremote = "https://host/x"', "publish.remote"),
