@@ -12,48 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.support.repositories import git, new_repository, write
-from tests.support.shop import Shop, change, kill, open_shop, settle
+from tests.support.repositories import git, write
+from tests.support.shop import Shop, open_shop, settle
+from tests.support.wholeness import expected_tree, finish, remote_of, shoot, whole
 
 pytestmark = pytest.mark.e2e
 
 JOBS = ("a", "b", "c", "d", "e", "f")
-
-
-def remote_of(shop: Shop, folder: Path) -> Path:
-    bare = new_repository(folder / "remote.git", "--bare")
-    git(shop.root, "remote", "add", "origin", str(bare))
-    git(shop.root, "push", "--quiet", "origin", "main")
-    shop.configure(publish={"push": True})
-    return bare
-
-
-def finish(shop: Shop) -> None:
-    """Run without disturbance; whatever was killed before, it ends well."""
-    finished = shop.call("run")
-    assert finished.returncode == 0, (finished, shop.said())
-
-
-def whole(shop: Shop, jobs: tuple[str, ...], remote: Path | None = None) -> None:
-    """Everything was done once, nothing is left, and every receipt holds."""
-    assert shop.status().phase == "complete"
-    assert sorted(shop.done()) == sorted(jobs), shop.said()
-    assert git(shop.root, "rev-list", "--count", "HEAD") == str(len(jobs) + 1)
-    for job in jobs:
-        assert shop.kinds().count("job.done") == len(jobs)
-        assert (
-            sum(kind == "job.committed" and text.startswith(f"{job}:") for kind, text in shop.events()) == 1
-        )
-    if remote is not None:
-        assert git(remote, "rev-parse", "main") == git(shop.root, "rev-parse", "main")
-    verified = shop.call("verify")
-    assert verified.returncode == 0, verified.stdout
-    assert shop.living() == []
-    assert shop.programs() == []
-    assert list((shop.watch.hidden / "work").iterdir()) == []
-    git(shop.root, "fsck", "--strict")
-    assert git(shop.root, "for-each-ref", "--format=%(refname)", "refs/longwatch/publishing") == ""
-    assert [p.name for p in (shop.root / ".git").rglob("*.lock")] == []
 
 
 def persons_work(shop: Shop) -> Callable[[], None]:
@@ -87,16 +52,6 @@ def persons_work(shop: Shop) -> Callable[[], None]:
     return untouched
 
 
-def shoot(shop: Shop, supervisor: "subprocess.Popen[bytes]", target: str) -> None:
-    programs, workers = shop.programs(), shop.workers()
-    if target in {"supervisor", "all"}:
-        supervisor.send_signal(signal.SIGKILL)
-    if target in {"program", "all"}:
-        kill(programs)
-    if target in {"worker", "all"}:
-        kill(workers)
-
-
 @pytest.mark.guarantee("K1", "K5", "K6", "K18", "K23", "M28", "M29", "M30")
 @pytest.mark.parametrize("seed", [1, 2])
 def test_killed_at_random_moments(tmp_path: Path, seed: int) -> None:
@@ -124,20 +79,7 @@ def test_killed_at_random_moments(tmp_path: Path, seed: int) -> None:
     finish(shop)
     whole(shop, JOBS, remote)
     untouched()
-    assert shop.tree() == expected_tree(shop)
-
-
-def expected_tree(shop: Shop) -> str:
-    """The tree that an undisturbed run brings: the first commit with every job's own change."""
-    root = git(shop.root, "rev-list", "--max-parents=0", "HEAD")
-    index = shop.root / ".git" / "expected-index"
-    there = {"GIT_INDEX_FILE": str(index)}
-    git(shop.root, "read-tree", root, **there)
-    for job in JOBS:
-        git(shop.root, "apply", "--cached", "-", stdin=change(job).encode(), **there)
-    tree = git(shop.root, "write-tree", **there)
-    index.unlink()
-    return tree
+    assert shop.tree() == expected_tree(shop, JOBS)
 
 
 # -- at one exact point

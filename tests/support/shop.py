@@ -246,7 +246,7 @@ class Shop:
 
     def done(self) -> list[str]:
         """The jobs whose commits stand on the branch, oldest first."""
-        return [attempt.rsplit(".", 1)[0] for attempt in self.commits()]
+        return [attempt.removesuffix(".merged").rsplit(".", 1)[0] for attempt in self.commits()]
 
     def tree(self, revision: str = "HEAD") -> str:
         return git(self.root, "rev-parse", f"{revision}^{{tree}}")
