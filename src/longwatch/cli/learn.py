@@ -1,4 +1,4 @@
-"""What only a learn watch has: `init learn`, `fetch`, `set-hours` and `prune`."""
+"""What only a learn watch has: `init learn`, `fetch`, `set-hours`, `continue` and `prune`."""
 
 import sys
 from pathlib import Path
@@ -56,6 +56,23 @@ def set_hours(
 
     with exits():
         out(change(watch_at(watch_dir), hours))
+
+
+def continue_(
+    watch_dir: WatchDir = HERE,
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only list what differs, and what is in the way.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Let an undecided experiment go on with the sources, settings and libraries that are here now, and its clock."""
+    from longwatch.observe import continuing  # noqa: PLC0415 - help needs none of it
+
+    with exits():
+        watch = watch_at(watch_dir)
+        seen = continuing.look(watch) if dry_run else continuing.move(watch)
+        show(seen, as_json=as_json, text=lambda: continuing.text(seen))
 
 
 def prune(

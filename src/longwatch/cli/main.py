@@ -41,6 +41,7 @@ app.command()(inspect.doctor)
 app.command()(supervise.service)
 app.command()(learn.fetch)
 app.command("set-hours")(learn.set_hours)
+app.command("continue")(learn.continue_)
 app.command()(learn.prune)
 
 

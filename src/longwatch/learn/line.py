@@ -133,7 +133,14 @@ class LearnLine:
             return Audit(id=name, number=number, champion=state.champion)
         window = _given(experiment.window, experiment, Window)
         if experiment.stage is Stage.TRAIN:
-            return Train(id=name, number=number, window=window, champion=state.champion, replay=state.replay)
+            return Train(
+                id=name,
+                number=number,
+                window=window,
+                champion=state.champion,
+                replay=state.replay,
+                continued=any(one.experiment == number for one in state.continuations),
+            )
         return self._decisive(state, experiment, name, window)
 
     def _beforehand(self, state: LearnState, name: str) -> LearnStep:

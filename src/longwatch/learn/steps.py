@@ -136,6 +136,8 @@ class Train(OfGeneration, frozen=True, kw_only=True, tag="train"):
     champion: str
     replay: str = ""
     """SHA-256 of the verified teaching data that every round replays; empty: there is none yet (L11)."""
+    continued: bool = False
+    """It moved to another source generation since it began: a training that was half done may not fit any more (L30)."""
     recovery: Recovery = Recovery.ADOPT
     exclusive: frozenset[str] = ACCELERATOR
     cycle: Cycle = Cycle.CONTINUES

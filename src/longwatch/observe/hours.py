@@ -2,6 +2,7 @@
 
 import math
 
+import msgspec
 import tomlkit
 
 from longwatch.kernel import files
@@ -12,6 +13,7 @@ from longwatch.kernel.lifecycle import Desired
 from longwatch.kernel.ownership import owned
 from longwatch.kernel.store import Store
 from longwatch.kernel.watch import Watch
+from longwatch.learn.state import LearnState
 from longwatch.observe import kinds
 
 LEAST, MOST = 0.01, 24.0
@@ -40,7 +42,7 @@ def set_hours(watch: Watch, hours: float) -> str:
             generation = store.begin_generation(
                 Note("hours.changed", text, {"before": before, "after": hours})
             )
-            store.commit(generation)
+            store.commit(generation, line=_limited(store, hours))
         finally:
             store.close()
     return f"{text} Nothing resumes by itself."
@@ -51,6 +53,15 @@ def _refuse_busy(store: Store) -> None:
         raise RefusedError("The watch is not idle: `longwatch pause` or `longwatch stop` first.")
     if any(step.identity is not None and alive(step.identity) for step in store.open_steps()):
         raise RefusedError("A program of the watch still lives: wait until `longwatch status` says it ended.")
+
+
+def _limited(store: Store, hours: float) -> bytes:
+    """The state, in which the experiment that is bound already has the new limit."""
+    state = msgspec.json.decode(store.snapshot().line, type=LearnState)
+    if not state.experiment.generation:
+        return msgspec.json.encode(state)
+    experiment = msgspec.structs.replace(state.experiment, limit_s=3600 * hours)
+    return msgspec.json.encode(msgspec.structs.replace(state, experiment=experiment))
 
 
 def _write(watch: Watch, hours: float) -> float:

@@ -3,13 +3,22 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from longwatch.learn import sealed
 from longwatch.learn.examining import forget_student
 from longwatch.learn.experiment import examples
 from longwatch.learn.experiment.course import Course
 from longwatch.learn.experiment.examples import Example
 from longwatch.learn.stages import StoppedError, staged
 from longwatch.learn.student.binding import base_digest
-from longwatch.learn.training.results import GaveUp, Paused, Progress, Report, Result, Trained
+from longwatch.learn.training.results import (
+    ForeignTrainingError,
+    GaveUp,
+    Paused,
+    Progress,
+    Report,
+    Result,
+    Trained,
+)
 
 
 def adapter_of(course: Course, number: int) -> Path:
@@ -25,13 +34,29 @@ def fit(course: Course, taught: Sequence[Example], number: int) -> Trained | Gav
     """
 
     def make() -> Trained | GaveUp:
-        result = _train(course, (*taught, *course.replayed), number)
+        result = _trained(course, (*taught, *course.replayed), number)
         if isinstance(result, Paused):
             raise StoppedError
         return result
 
     path = course.folder_of(number) / "fitted.json"
     return staged(path, Trained | GaveUp, make)  # type: ignore[arg-type] # a union is no class, and msgspec takes it
+
+
+def _trained(course: Course, taught: Sequence[Example], number: int) -> Result:
+    """Go on with what was begun; where a continued experiment cannot, its half training is set aside, and one begins anew."""
+    try:
+        return _train(course, taught, number)
+    except ForeignTrainingError as error:
+        if not course.step.continued:
+            raise
+        folder = adapter_of(course, number).parent
+        aside = folder.with_name(f"aside-{sum(1 for _ in folder.parent.glob('aside-*'))}")
+        sealed.rename(folder, aside)
+        course.work.note(
+            "training.restarted", f"Round {number} is trained anew, {aside.name} is left: {error}"
+        )
+        return _train(course, taught, number)
 
 
 def _train(course: Course, taught: Sequence[Example], number: int) -> Result:

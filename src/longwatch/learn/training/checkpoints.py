@@ -18,7 +18,7 @@ from longwatch.kernel import files
 from longwatch.kernel.digest import Digest
 from longwatch.kernel.errors import IntegrityError
 from longwatch.learn import sealed
-from longwatch.learn.training.results import Setback
+from longwatch.learn.training.results import ForeignTrainingError, Setback
 
 KEPT = 2
 ADAPTER = "adapter_model.safetensors"
@@ -95,7 +95,7 @@ def newest(folder: Path, run: Digest) -> Found:
     """Find the newest checkpoint that is whole; damaged ones are renamed out of the way, and half-written ones removed.
 
     Raises:
-        IntegrityError: a whole checkpoint belongs to another training.
+        ForeignTrainingError: a whole checkpoint belongs to another training.
     """
     sealed.sweep(folder)
     names = _newest_first(folder)
@@ -149,7 +149,7 @@ def _quarantine(folder: Path, name: str) -> None:
 
 def _refuse_foreign(path: Path, place: Place, run: Digest) -> None:
     if place.run != run:
-        raise IntegrityError(
+        raise ForeignTrainingError(
             f"{path} belongs to another training: the base, rows, recipe, start adapter or environment (the number of"
             f" threads, too) changed; bring it back, or remove {path.parent} and train anew"
         )

@@ -3,6 +3,11 @@
 import msgspec
 
 from longwatch.kernel.digest import Digest
+from longwatch.kernel.errors import IntegrityError
+
+
+class ForeignTrainingError(IntegrityError):
+    """A whole checkpoint belongs to another training: its base, rows, recipe, start adapter or environment differ."""
 
 
 class Setback(msgspec.Struct, frozen=True, kw_only=True):
