@@ -97,10 +97,18 @@ def conform(value: object, wanted: object, key: str = "", *, strict: bool = True
 
 
 def at(key: str, value: object) -> str:
-    """Return the place of a problem as a person reads it: `worker.wall_s = -1`, long values shortened."""
+    """Return the place of a problem as a person reads it: `worker.wall_s = -1`.
+
+    Long values are shortened, and characters that cannot be shown, or not be written as UTF-8, stand as their escapes.
+    """
     text = json.dumps(value, ensure_ascii=False, default=str)
     shown = text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + " ..."
-    return f"{key} = {shown}"
+    return f"{key} = {printable(shown)}"
+
+
+def printable(text: str) -> str:
+    """Return text in which every character that cannot be shown is its escape."""
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -212,7 +220,7 @@ def _conform_table(
     value: object, wanted: type[msgspec.Struct], key: str, *, strict: bool
 ) -> Iterator[Problem]:
     if not isinstance(value, dict):
-        yield Problem(at(key, value), f"must be a table: write its keys below [{key}]")
+        yield Problem(at(key or "all of it", value), "must be a table: write its keys in { }")
         return
     fields = {field.encode_name: field for field in msgspec.structs.fields(wanted)}
     if wanted.__struct_config__.forbid_unknown_fields:

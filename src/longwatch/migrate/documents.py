@@ -12,6 +12,7 @@ import msgspec
 
 from longwatch.kernel.config import Problem, at, conform
 
+_MARK = b"\xef\xbb\xbf"
 T = TypeVar("T", bound=msgspec.Struct)
 
 
@@ -43,6 +44,8 @@ def read(name: str, raw: bytes, wanted: type[T]) -> T | tuple[Problem, ...]:
 
 
 def _decoded(name: str, raw: bytes) -> object:
+    if raw.startswith(_MARK):
+        raise _FormError(Problem(f"{name}: line 1", "begins with a byte order mark: save it without"))
     try:
         return json.loads(raw.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant)
     except UnicodeDecodeError as error:
@@ -52,6 +55,9 @@ def _decoded(name: str, raw: bytes) -> object:
     except json.JSONDecodeError as error:
         where = f"{name}: line {error.lineno}, column {error.colno}"
         raise _FormError(Problem(where, f"is no JSON: {error.msg}")) from error
+    except ValueError as error:
+        # The one thing that the standard library refuses besides: thousands of digits.
+        raise _FormError(Problem(name, "holds a number with too many digits: shorten it")) from error
     except RecursionError as error:
         mend = "is nested too deeply: a document of this kind is flat"
         raise _FormError(Problem(name, mend)) from error

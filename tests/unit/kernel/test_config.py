@@ -95,7 +95,7 @@ def test_every_problem_of_form_is_told_at_once(tmp_path: Path) -> None:
         ('[observe]\nzone = "Europe"', "observe.zone"),
         ('[observe]\nzone = ""', "observe.zone"),
         ('[observe]\nzone = "\\u0000"', "observe.zone"),
-        ("observe = 3", "must be a table: write its keys below [observe]"),
+        ("observe = 3", "must be a table: write its keys in { }"),
         ('words = "a"', "must be a list: write it in [ ]"),
         ("[[backoff]]\n", "must be a table"),
         ("words = 1979-05-27", "words"),

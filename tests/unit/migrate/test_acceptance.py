@@ -86,6 +86,11 @@ def units(edit: Callable[[list], object]) -> Edit:
     return document(INVENTORY, lambda value: edit(value["units"]))
 
 
+def swapped(path: Path, place: Edit) -> None:
+    path.unlink()
+    place(path)
+
+
 def removed(root: Path) -> None:
     units(lambda value: value.pop())(root)
     document("migration/routes.json", lambda value: value["routes"].pop())(root)
@@ -101,6 +106,24 @@ def pointer(task: str, parent: str = MANIFEST) -> Edit:
     ("edit", "why"),
     [
         (lambda root: (root / MANIFEST).unlink(), f"{MANIFEST}: is missing"),
+        (lambda root: (root / MANIFEST).write_bytes(b""), f"{MANIFEST}: line 1, column 1: is no JSON"),
+        (lambda root: (root / MANIFEST).write_bytes(b'{"task": "\xff'), f"{MANIFEST}: line 1: is not UTF-8"),
+        (lambda root: swapped(root / MANIFEST, os.mkfifo), f"{MANIFEST}: cannot be read"),
+        (lambda root: swapped(root / MANIFEST, Path.mkdir), f"{MANIFEST}: cannot be read"),
+        (
+            document(MANIFEST, lambda v: v.update(accepted=True)),
+            f"{MANIFEST}: accepted = true: is no known key",
+        ),
+        (
+            document(MANIFEST, lambda v: v.update(nextTask="../x")),
+            f'{MANIFEST}: nextTask = "../x": must look like',
+        ),
+        (document(MANIFEST, lambda v: v["artifacts"].append(v["artifacts"][0])), "stands 2 times"),
+        (
+            document(MANIFEST, lambda v: v["artifacts"][0].update(path="../x")),
+            f"{MANIFEST}: artifacts[0].path",
+        ),
+        (lambda root: swapped(root / "web/cube.txt", os.mkfifo), "web/cube.txt: is no file"),
         (document(MANIFEST, lambda v: v.update(status="open")), 'status = "open": is not "done"'),
         (document(MANIFEST, lambda v: v.update(status="deferred")), 'is not "done"'),
         (document(MANIFEST, lambda v: v.update(deferred=["edges"])), "puts something off"),

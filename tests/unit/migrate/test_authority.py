@@ -1,6 +1,7 @@
 """An authoritative queue that is whole is understood; damaged in any small way it is refused by name."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -144,6 +145,51 @@ def test_a_file_of_the_queue_that_is_missing_or_no_file_is_refused(root: Path, p
     assert path in refusal(root)
 
 
+def fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def huge(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(16 * 1024**2 + 1)
+
+
+def circle(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+def dangling(path: Path) -> None:
+    path.symlink_to("nowhere")
+
+
+def copied(path: Path) -> None:
+    """A link to the very file, elsewhere in the repository."""
+    path.symlink_to(path.with_suffix(".whole"))
+
+
+@pytest.mark.guarantee("M1", "M16", "K34")
+@pytest.mark.parametrize("path", [QUEUE, CARD, START, BACKLOG, INVENTORY, ROUTES, PARITY])
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [
+        (fifo, "is a FIFO: a regular file is needed there"),
+        (huge, "has 16777217 bytes, more than the allowed"),
+        (circle, "is a circle of symbolic links"),
+        (dangling, "is a symbolic link: a regular file is needed there"),
+        (copied, "is a symbolic link: a regular file is needed there"),
+        (Path.mkdir, "is a folder: a regular file is needed there"),
+    ],
+)
+def test_what_is_no_plain_file_is_never_read(
+    root: Path, path: str, place: Callable[[Path], object], why: str
+) -> None:
+    (root / path).rename((root / path).with_suffix(".whole"))
+    place(root / path)
+    said = refusal(root)
+    assert why in said
+    assert f"{path}: cannot be read" in said
+
+
 @pytest.mark.guarantee("M1")
 @pytest.mark.parametrize("path", [START, BACKLOG, INVENTORY, ROUTES, PARITY])
 @pytest.mark.parametrize(
@@ -151,8 +197,12 @@ def test_a_file_of_the_queue_that_is_missing_or_no_file_is_refused(root: Path, p
     [
         (b"", "is no JSON"),
         (b"{", "line 1, column 2: is no JSON"),
-        (b"[]", "must be a table"),
-        (b"null", "must be a table"),
+        (b"[]", "all of it = []: must be a table: write its keys in { }"),
+        (b"null", "all of it = null: must be a table"),
+        (b"\xef\xbb\xbf{}", "line 1: begins with a byte order mark: save it without"),
+        (b'{"x": ' + b"1" * 5000 + b"}", "holds a number with too many digits"),
+        (b'{"x": 1e999}', "x ="),
+        (b'{"\\ud800": "\\udfff"}', "is no known key"),
         (b"{}", "is missing: add it"),
         (b'{"x": 1, "x": 2}', "has the key 'x' twice"),
         (b'{"x": NaN}', "holds NaN"),
@@ -182,7 +232,7 @@ def test_a_document_that_has_no_form_is_refused(root: Path, path: str, raw: byte
         ({"task": "first"}, "is the manifest of first, which belongs at migration/manifests/first.json"),
         ({"task": "../start"}, 'task = "../start"'),
         ({"acceptance": []}, "acceptance: is empty"),
-        ({"acceptance": [{"criterion": "it works", "met": False}]}, 'acceptance[0]: is not met: it works'),
+        ({"acceptance": [{"criterion": "it works", "met": False}]}, "acceptance[0]: is not met: it works"),
         ({"acceptance": [{"criterion": "it works", "met": "yes"}]}, "must be true or false"),
         ({"acceptance": [{"criterion": " ", "met": True}]}, "say what was to be met"),
         ({"deferred": ["edges"]}, "puts something off"),

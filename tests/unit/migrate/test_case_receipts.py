@@ -80,8 +80,8 @@ OTHER = sha("other")
         (lambda v: v.update(status="skipped"), "is none of the choices"),
         (lambda v: v.update(status="PASSED"), "is none of the choices"),
         (lambda v: v.update(runtime="FIREFOX"), "'FIREFOX' is no runtime"),
-        (lambda v: v.update(units=[]), "its units are empty or stand twice"),
-        (lambda v: v.update(units=["cube", "cube"]), "its units are empty or stand twice"),
+        (lambda v: v.update(units=[]), "its units are empty: name what it shows"),
+        (lambda v: v.update(units=["cube", "cube"]), "its unit 'cube' stands twice: keep one"),
         (lambda v: v["observations"].update(actual=OTHER), "expected == actual does not hold"),
         (
             lambda v: v["observations"].update(after=v["observations"]["before"]),

@@ -31,6 +31,7 @@ FOLDER, NONCE = "LONGWATCH_RECEIPTS", "LONGWATCH_RUN"
 _RECEIPT_BYTES = 1024 * 1024
 ARTIFACT_BYTES = 64 * 1024**2
 _MOST = 2000
+_SHOWN = 80
 
 
 class Standing(StrEnum):
@@ -195,15 +196,17 @@ def _stated(path: str, receipt: CaseReceipt, nonce: str, profile: Profile) -> It
     if receipt.nonce != nonce:
         yield f"its nonce is not this run's: it was written beforehand or elsewhere; take it from {NONCE}"
     if bad_name(receipt.case):
-        yield f"its case {receipt.case!r} {bad_name(receipt.case)}"
-    if path.rpartition("/")[2] != f"{receipt.case}{SUFFIX}":
+        yield f"its case {_shown(receipt.case)} {bad_name(receipt.case)}"
+    elif path.rpartition("/")[2] != f"{receipt.case}{SUFFIX}":
         yield f"it is of case {receipt.case!r}, so its name must be {receipt.case}{SUFFIX}"
     if profile.case_kind(receipt.kind) is None:
-        yield f"{receipt.kind!r} is no kind of case"
+        kinds = ", ".join(kind.name for kind in profile.case_kinds)
+        yield f"its kind {_shown(receipt.kind)} is no kind of case; known are {kinds}"
     if receipt.runtime not in profile.runtimes:
-        yield f"{receipt.runtime!r} is no runtime; known are {', '.join(profile.runtimes)}"
-    if not receipt.units or len(set(receipt.units)) < len(receipt.units):
-        yield "its units are empty or stand twice"
+        yield f"its runtime {_shown(receipt.runtime)} is no runtime; known are {', '.join(profile.runtimes)}"
+    if not receipt.units:
+        yield "its units are empty: name what it shows"
+    yield from _twice("unit", receipt.units)
 
 
 def _observed(receipt: CaseReceipt, profile: Profile) -> Iterator[str]:
@@ -213,28 +216,39 @@ def _observed(receipt: CaseReceipt, profile: Profile) -> Iterator[str]:
     shown = {one.sha256 for one in receipt.artifacts}
     for name, sha256 in receipt.observations.items():
         if bad_digest(sha256):
-            yield f"observation {name!r} {bad_digest(sha256)}"
+            yield f"observation {_shown(name)} {bad_digest(sha256)}"
         elif sha256 not in shown:
-            yield f"observation {name!r} is the digest of none of its artifacts: leave the canonical state beside it"
+            yield f"observation {_shown(name)} is the digest of none of its artifacts: leave the canonical state beside it"
 
 
 def _artifacts(receipt: CaseReceipt, beside: Folder) -> Iterator[str]:
-    twice = [path for path, count in Counter(one.path for one in receipt.artifacts).items() if count > 1]
-    if twice:
-        yield f"its artifact {twice[0]!r} stands twice"
+    yield from _twice("artifact", (one.path for one in receipt.artifacts))
     for one in receipt.artifacts:
         if bad_file(one.path) or bad_digest(one.sha256):
-            yield f"its artifact {one.path!r}: {bad_file(one.path) or bad_digest(one.sha256)}"
+            yield f"its artifact {_shown(one.path)}: {bad_file(one.path) or bad_digest(one.sha256)}"
             continue
         try:
             actual = digest.of_bytes(beside.read(one.path, ARTIFACT_BYTES))
         except FileNotFoundError:
-            yield f"its artifact {one.path!r} is missing"
+            yield f"its artifact {_shown(one.path)} is missing"
         except PathError as error:
-            yield f"its artifact {one.path!r} cannot be read: {error}"
+            yield f"its artifact {_shown(one.path)} cannot be read: {error}"
         else:
             if actual != one.sha256:
-                yield f"its artifact {one.path!r} is {actual[:12]} and not {one.sha256[:12]}: its digest differs"
+                yield f"its artifact {_shown(one.path)} is {actual[:12]} and not {one.sha256[:12]}: its digest differs"
+
+
+def _twice(what: str, names: Iterable[str]) -> Iterator[str]:
+    yield from (
+        f"its {what} {_shown(name)} stands twice: keep one"
+        for name, count in Counter(names).items()
+        if count > 1
+    )
+
+
+def _shown(text: str) -> str:
+    """Whatever a receipt says, a person must be able to read what is said of it."""
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ...")
 
 
 def _marked(one: Seen) -> Seen:

@@ -54,7 +54,7 @@ def broken(kind: CaseKind, observed: Mapping[str, str]) -> Iterator[str]:
     alternatives = kind.alternatives()
     known = {name for law in alternatives for one in law for name in (one.left, one.right)}
     for name in sorted(observed.keys() - known):
-        yield f"observation {name!r} is none of a {kind.name} case, which has {', '.join(sorted(known))}"
+        yield f"observation {name[:80]!r} is none of a {kind.name} case, which has {', '.join(sorted(known))}"
     if not any(_complete(law, observed) for law in alternatives):
         wanted = ", or ".join(" and ".join(map(str, law)) for law in alternatives)
         yield f"observations are missing: a {kind.name} case must show {wanted}"

@@ -55,7 +55,7 @@ def read(profile: Profile, folder: Folder, *, before: str = "") -> Authority:
     refuse("queue", found)
     where = pointer.parse(raw or b"", queue)
     account, found = accounting.read(queue, folder)
-    card, more = _card(where, folder)
+    card, more = _card(where, queue, folder)
     listed, jobs = _backlog(where, profile, folder, account)
     moved = _moved(where, queue, before)
     refuse("queue", (*found, *more, *_parent(where, queue, folder), *jobs, *moved))
@@ -127,12 +127,20 @@ def evidence(inventory: Inventory) -> frozenset[str]:
     return frozenset(one.path for unit in inventory.units for one in unit.evidence)
 
 
-def _card(where: Pointer, folder: Folder) -> tuple[Card | None, tuple[Problem, ...]]:
+def _pointed(
+    where: Pointer, queue: QueueSettings, column: str, found: Iterable[Problem]
+) -> tuple[Problem, ...]:
+    """Say of a file that cannot be read where it was named."""
+    named = f"{queue.pointer}: line {where.line}: {column}"
+    return tuple(Problem(f"{named}: {one.where}", one.mend) for one in found)
+
+
+def _card(where: Pointer, queue: QueueSettings, folder: Folder) -> tuple[Card | None, tuple[Problem, ...]]:
     if where.ended:
         return None, ()
     raw, found = content(folder, where.card)
     if raw is None:
-        return None, found
+        return None, _pointed(where, queue, queue.card_column, found)
     try:
         card = parse_card(where.card, raw)
     except ConfigError as error:
@@ -147,6 +155,9 @@ def _card(where: Pointer, folder: Folder) -> tuple[Card | None, tuple[Problem, .
 def _parent(where: Pointer, queue: QueueSettings, folder: Folder) -> tuple[Problem, ...]:
     """The parent manifest must be done and must name the current task (specification M1)."""
     path = where.parent
+    raw, unread = content(folder, path)
+    if raw is None:
+        return _pointed(where, queue, queue.parent_column, unread)
     parent, found = document(folder, path, Manifest, lambda one: forms.manifest_problems(path, one))
     if parent is None:
         return found

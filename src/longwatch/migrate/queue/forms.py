@@ -201,7 +201,7 @@ def unknown_units(where: str, named: Iterable[str], units: frozenset[str]) -> It
     yield from documents.repeated(where, iter(named))
     for unit in named:
         if units and unit not in units:
-            yield Problem(at(where, unit), "is no unit of the inventory: correct it")
+            yield Problem(at(where, unit), "is no unit of the inventory: correct it, or add it there")
 
 
 def bad_file(path: str) -> str:
