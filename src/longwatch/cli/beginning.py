@@ -1,5 +1,6 @@
 """Making a new watch: the application's files, then the state and the signing key beside them."""
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -10,8 +11,12 @@ from longwatch.kernel.signing import SigningKey
 from longwatch.kernel.store import Store
 from longwatch.kernel.watch import CONFIG, HIDDEN, Watch
 from longwatch.learn import init as learn_init
+from longwatch.learn import sessions
 from longwatch.learn import settings as learn_settings
+from longwatch.learn.experiment import replay
 from longwatch.learn.line import LearnLine
+from longwatch.learn.place import Place
+from longwatch.learn.sessions import taking
 from longwatch.migrate.init import Initialised, WorkerChoice, initialise
 from longwatch.migrate.state import MigrateState
 
@@ -57,6 +62,65 @@ def learn(folder: Path) -> learn_init.Initialised:
     made = learn_init.initialise(folder)
     _state(watch, LearnLine(learn_settings.load(folder), folder).begin())
     return made
+
+
+class Taken(msgspec.Struct, frozen=True, kw_only=True):
+    """What was taken over from a session, and what a person does next."""
+
+    root: Path
+    session: Path
+    adapter: str
+    examples: int
+    base_passed: int
+    base_total: int
+    hints: tuple[str, ...]
+
+
+def adopt(folder: Path, session: Path) -> Taken:
+    """Make any folder a learn watch that goes on from a prepared session.
+
+    Raises:
+        RefusedError: it is a watch already, or something of the session is missing or wrong; everything is named.
+    """
+    watch = Watch(folder)
+    if os.path.lexists(watch.config):
+        raise RefusedError(f"{watch.config} exists and was left as it is: choose another folder")
+    begun = taking.unfinished(folder)
+    if os.path.lexists(watch.hidden) and begun != str(session):
+        mend = f"finish it with --adopt {begun}" if begun else "move it away if it is not needed any more"
+        raise RefusedError(f"{watch.hidden} holds the state of {begun or 'an earlier watch'}: {mend}")
+    if begun:
+        # What it holds was proved when it was taken over.
+        taking.finish(folder)
+    else:
+        sessions.take(folder, sessions.look(session))
+    state = taking.state_of(watch)
+    (decided,) = state.history
+    return Taken(
+        root=folder,
+        session=session,
+        adapter=state.champion,
+        examples=len(replay.load(Place(watch, learn_settings.load(folder)).replay, state.replay)),
+        base_passed=decided.dev_base,
+        base_total=decided.dev_total,
+        hints=(
+            f"{session} was only read; its settings were copied, and paths in it are named whole.",
+            "Then: longwatch verify, longwatch doctor, and longwatch run.",
+        ),
+    )
+
+
+def adopted_text(made: Taken) -> str:
+    """Say what was taken over and what a person does next."""
+    return "\n".join(
+        [
+            f"{made.root} is a learn watch now, from the session in {made.session}.",
+            f"  champion: {made.adapter[:12]}, verified and signed for this watch",
+            f"  training data: {made.examples} verified examples",
+            f"  base evaluation: {made.base_passed} of {made.base_total} development tasks",
+            *(f"- {hint}" for hint in made.hints),
+        ]
+    )
 
 
 def learn_text(made: learn_init.Initialised) -> str:

@@ -12,12 +12,24 @@ from longwatch.cli.common import HERE, AsJson, WatchDir, exits, out, show, watch
 def init(
     watch_dir: Annotated[Path, typer.Option("--watch-dir", help="The folder; by default this one.")] = HERE,
     *,
+    adopt: Annotated[
+        Path | None,
+        typer.Option(
+            "--adopt",
+            metavar="DIR",
+            help="Take over the accepted adapter, training data and settings of the learn watch in DIR; it is only read.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make this folder a learn watch: a small code model is fine-tuned for days, and only gets better on evidence."""
     from longwatch.cli import beginning  # noqa: PLC0415 - help needs none of it
 
     with exits():
+        if adopt is not None:
+            taken = beginning.adopt(watch_dir.resolve(), adopt.resolve())
+            show(taken, as_json=as_json, text=lambda: beginning.adopted_text(taken))
+            return
         made = beginning.learn(watch_dir.resolve())
         show(made, as_json=as_json, text=lambda: beginning.learn_text(made))
 
@@ -88,3 +100,41 @@ def prune(
         watch = watch_at(watch_dir)
         seen = pruning.look(watch) if dry_run else pruning.prune(watch)
         show(seen, as_json=as_json, text=lambda: pruning.text(seen))
+
+
+def export(
+    target: Annotated[Path, typer.Option("--to", help="The folder to make; it must not exist yet.")],
+    watch_dir: WatchDir = HERE,
+    *,
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format", help="safetensors (a folder for transformers), or gguf (a file for llama.cpp)."
+        ),
+    ] = "safetensors",
+    number: Annotated[
+        str,
+        typer.Option(
+            "--type",
+            help="How weights are stored. safetensors: base (as the base model's), f32, f16, bf16; gguf: f16, f32, q8_0.",
+        ),
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Merge the champion's adapter into its base model, and prove on the sealed tasks that it is still the champion.
+
+    The watch is only read, so it may run meanwhile; both then share the machine. Nothing appears at the target before all of
+    it is written and proved.
+    """
+    from longwatch.observe import exporting  # noqa: PLC0415 - help needs none of it
+
+    def told(phase: str, label: str, done: int | None, total: int | None) -> None:
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r\033[K{phase} {label}{f': {done} of {total}' if total else ''}")
+            sys.stderr.flush()
+
+    with exits():
+        made = exporting.run(watch_at(watch_dir), target.absolute(), form=form, number=number, told=told)
+        if sys.stderr.isatty():
+            sys.stderr.write("\r\033[K")
+        show(made, as_json=as_json, text=lambda: exporting.text(made))

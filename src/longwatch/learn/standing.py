@@ -20,7 +20,7 @@ from longwatch.learn.place import Place
 from longwatch.learn.readiness.judging import NotReady, Verdict, judge
 from longwatch.learn.readiness.machine import Machine as Probe
 from longwatch.learn.settings import LearnSettings
-from longwatch.learn.state import LearnState, Stage
+from longwatch.learn.state import Continued, LearnState, Stage
 from longwatch.learn.steps import ACCELERATOR, BASE, RoundResult
 from longwatch.learn.teachers import budget, purse
 
@@ -61,7 +61,10 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     """One line of the history."""
 
     experiment: int
+    """0: a session was taken over."""
     decision: str
+    generation: str = ""
+    """SHA-256 of the source generation that it was bound to."""
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +78,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     limit_s: float
     champion: str
     accepted_in: int | None
-    """The experiment that brought the champion; `None` for base."""
+    """The experiment that brought the champion; `None` for base, 0 for a session that was taken over."""
     rollbacks: int
     newest: NewestRound | None
     flips: str
@@ -93,6 +96,12 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     decided: tuple[Decision, ...]
     teacher: str = ""
     """What an endpoint that teaches has cost; empty where none was asked."""
+    generation: str = ""
+    """SHA-256 of the source generation that the experiment is bound to; empty before its training."""
+    continuations: tuple[Continued, ...] = ()
+    """Of all experiments, oldest first."""
+    session: str = ""
+    """The session that the watch began with."""
 
 
 def look(watch: Watch, settings: LearnSettings, state: LearnState, store: Store) -> Standing:
@@ -161,8 +170,12 @@ def standing(
         next_audit=_next(experiment.number, audit.every) if audit.humaneval else None,
         next_anchor=_next(experiment.number, acceptance.anchor_every) if acceptance.anchor_every else None,
         decided=tuple(
-            Decision(experiment=one.number, decision=one.decision) for one in state.history[-LATEST:]
+            Decision(experiment=one.number, decision=one.decision, generation=one.generation)
+            for one in state.history[-LATEST:]
         ),
+        generation=experiment.generation,
+        continuations=state.continuations,
+        session=state.adopted.session if state.adopted else "",
     )
 
 
@@ -212,7 +225,7 @@ def rows(found: Standing) -> Rows:
     return (
         ("machine", f"{'safe to use' if found.machine.free else 'in use'}: {found.machine.why}"),
         *_ready(found.machine),
-        ("experiment", f"{found.experiment}, {found.stage}; its rounds were active for {hours}"),
+        ("experiment", f"{found.experiment}, {found.stage}{_as(found)}; its rounds were active for {hours}"),
         ("champion", _champion(found)),
         *_dev(found),
         *([("beside scores", found.flips)] if found.flips else ()),
@@ -232,10 +245,21 @@ def _ready(machine: Machine) -> Rows:
     return (("not ready", "; ".join(machine.readiness.reasons)),)
 
 
+def _as(found: Standing) -> str:
+    """Say which sources it is bound to, and what it brought along."""
+    if not found.generation:
+        return ""
+    carried = [one for one in found.continuations if one.experiment == found.experiment]
+    moved = f", continued with {carried[-1].carried_s:.1f} s" if carried else ""
+    return f", as source generation {found.generation[:12]}{moved}"
+
+
 def _champion(found: Standing) -> str:
     rolled = f"; rolled back {found.rollbacks} times" if found.rollbacks else ""
     if found.champion == BASE:
         return f"base{rolled}"
+    if found.accepted_in == 0:
+        return f"{found.champion[:12]}, taken over from {found.session}{rolled}"
     return f"{found.champion[:12]}, accepted in experiment {found.accepted_in}{rolled}"
 
 

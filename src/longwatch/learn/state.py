@@ -81,6 +81,20 @@ class Continued(msgspec.Struct, frozen=True, kw_only=True):
     """Of the active seconds, before and after."""
 
 
+class Adoption(msgspec.Struct, frozen=True, kw_only=True):
+    """A prepared session that the watch began with (L28)."""
+
+    session: str
+    """Its folder: it was only read."""
+    adapter: str
+    receipt: str
+    """SHA-256 of the session's own receipt of the adapter's acceptance."""
+    data: str
+    """What the adapter's lineage says of its data."""
+    nonce: str
+    """Random: what the receipt of the adoption carries."""
+
+
 class RolledBack(msgspec.Struct, frozen=True, kw_only=True):
     """A champion that went, because on the sealed set it was worse than a rival (L21).
 
@@ -123,6 +137,7 @@ class LearnState(msgspec.Struct, frozen=True, kw_only=True):
     """The same seconds by what was done in them."""
     history: tuple[Decided, ...] = ()
     rollbacks: tuple[RolledBack, ...] = ()
+    adopted: Adoption | None = None
     continuations: tuple[Continued, ...] = ()
     audits: tuple[Audited, ...] = ()
     exhausted: str = ""

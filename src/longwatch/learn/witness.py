@@ -7,14 +7,17 @@ import msgspec
 from longwatch.kernel import files
 from longwatch.kernel.attestation import Descriptor, DigestSet
 from longwatch.kernel.digest import Digest, bind, of_bytes
-from longwatch.kernel.errors import PathError
+from longwatch.kernel.errors import PathError, StateError
 from longwatch.kernel.signing import load_public
 from longwatch.kernel.store import Store
 from longwatch.kernel.verification import World
 from longwatch.kernel.watch import Watch
 from longwatch.learn.settings import LearnSettings
+from longwatch.learn.state import LearnState
 from longwatch.learn.steps import Adopt, LearnStep
 
+SESSION = "session"
+"""What the receipt of an adopted session is an attempt of."""
 POLICY_URI = "longwatch.toml#acceptance"
 _ARTIFACT_BYTES = 8 * 1024**3
 _canonical = msgspec.json.Encoder(order="sorted").encode
@@ -56,10 +59,16 @@ def code_digest() -> Digest:
 
 
 def nonces(store: Store) -> dict[str, str]:
-    """Return the nonce of each experiment, from the steps that adopted its adapter."""
+    """Return the nonce of each experiment, from the steps that adopted its adapter, and that of an adopted session."""
     decoder = msgspec.json.Decoder(LearnStep)
     steps = (decoder.decode(past.step) for past in store.steps())
-    return {f"experiment-{step.number}": step.window.nonce for step in steps if isinstance(step, Adopt)}
+    known = {f"experiment-{step.number}": step.window.nonce for step in steps if isinstance(step, Adopt)}
+    try:
+        session = msgspec.json.decode(store.snapshot().line, type=LearnState).adopted
+    except StateError:
+        # The state and the log do not fit together: nothing of the state is believed.
+        session = None
+    return known if session is None else {**known, SESSION: session.nonce}
 
 
 def world(watch: Watch, settings: LearnSettings, store: Store) -> World:
