@@ -85,7 +85,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     confirmation: str
     """What is said of the running confirmation; empty if none runs."""
     evidence: Evidence | None
-    evidence: str
+    schedule: str
     alpha_wealth: float
     next_alpha: float
     audit: Audited | None
@@ -162,7 +162,7 @@ def standing(
         flips=state.flips.sentence if state.flips else "",
         confirmation=_said(confirmation) if confirmation and open_ else "",
         evidence=_evidence(confirmation) if isinstance(confirmation, Confirmation) and open_ else None,
-        evidence=state.schedule.sentence,
+        schedule=state.schedule.sentence,
         alpha_wealth=state.schedule.remaining,
         next_alpha=state.schedule.alpha,
         audit=state.audits[-1] if state.audits else None,
@@ -230,7 +230,7 @@ def rows(found: Standing) -> Rows:
         *_dev(found),
         *([("beside scores", found.flips)] if found.flips else ()),
         *([("confirmation", found.confirmation)] if found.confirmation else ()),
-        ("evidence", found.evidence),
+        ("confirmed", found.schedule),
         *([("teacher", found.teacher)] if found.teacher else ()),
         *([("decided", _decided(found))] if found.decided else ()),
         *_audited(found),

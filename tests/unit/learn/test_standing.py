@@ -40,7 +40,7 @@ def test_a_running_confirmation_shows_its_evidence_against_what_is_needed_and_th
     assert found.evidence.now < found.evidence.needed
     assert found.alpha_wealth == walk.state.schedule.remaining < 0.05
     assert "of 45.7 needed" in shown(walk)["confirmation"]
-    assert "alpha-wealth 0.0281" in shown(walk)["evidence"]
+    assert "alpha-wealth 0.0281" in shown(walk)["confirmed"]
 
 
 @pytest.mark.guarantee("L35")
