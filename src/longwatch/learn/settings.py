@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from math import inf
 from pathlib import Path
 
 import msgspec
@@ -261,7 +260,7 @@ def _readiness_problems(readiness: Readiness) -> Iterator[Problem]:
         "settle_s",
     ):
         value = getattr(readiness, key)
-        if not 0 <= value < inf:
+        if value < 0:
             yield Problem(at(f"readiness.{key}", value), "must be 0 or more")
     try:
         parse_hours(readiness.quiet_hours)

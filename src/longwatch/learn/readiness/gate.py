@@ -5,6 +5,8 @@ from zoneinfo import ZoneInfo
 
 from longwatch.kernel.instant import Instant
 from longwatch.kernel.line import Wait
+from longwatch.kernel.watch import Watch
+from longwatch.learn.readiness import turns
 from longwatch.learn.readiness.judging import NotReady, Ready, judge
 from longwatch.learn.readiness.readings import Probe
 from longwatch.learn.settings import LearnSettings
@@ -13,16 +15,19 @@ from longwatch.learn.settings import LearnSettings
 class Gate:
     """Remembers since when the machine is not ready. Nothing of it is durable: a new supervisor looks afresh."""
 
-    def __init__(self, probe: Probe, settings: LearnSettings) -> None:
-        self._probe, self._settings = probe, settings
+    def __init__(self, probe: Probe, settings: LearnSettings, watch: Watch) -> None:
+        self._probe, self._settings, self._watch = probe, settings, watch
         self._before: NotReady | None = None
 
     def __call__(self, number: int, now: Instant) -> Wait | None:
         """Return what a step of experiment `number` waits for, or `None`: it may begin."""
-        verdict = judge(self._probe.read(number), self._settings, self._before, now)
+        readings = self._probe.read(number)
+        verdict = judge(readings, self._settings, self._before, now)
         self._before = verdict if isinstance(verdict, NotReady) else None
         if isinstance(verdict, Ready):
             return None
+        if verdict.reasons == (readings.holder,):
+            turns.wish(turns.path(self._settings.student.device), self._watch.root)
         return Wait(sentence(verdict, self._settings.observe.zone), verdict.again_s)
 
 

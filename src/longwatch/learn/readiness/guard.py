@@ -27,23 +27,11 @@ PATIENCE = 2
 """So many looks in a row find it not ready before a step that runs is paused."""
 
 
-def _pause() -> None:
-    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
-
-
 class Guard:
     """Looks at the machine beside the work, and pauses it once."""
 
-    def __init__(
-        self,
-        probe: Probe,
-        settings: LearnSettings,
-        *,
-        pause: Callable[[], None] = _pause,
-        look_s: float = LOOK_S,
-    ) -> None:
-        """`pause` lets a pause reach the work."""
-        self._probe, self._settings, self._pause, self._look_s = probe, settings, pause, look_s
+    def __init__(self, probe: Probe, settings: LearnSettings) -> None:
+        self._probe, self._settings = probe, settings
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="readiness", daemon=True)
         self.why: NotReady | None = None
@@ -65,12 +53,12 @@ class Guard:
 
     def _watch(self) -> None:
         bad = 0
-        while not self._ended.wait(self._look_s):
+        while not self._ended.wait(LOOK_S):
             verdict = self.look(Ready())
             bad = bad + 1 if isinstance(verdict, NotReady) else 0
             if isinstance(verdict, NotReady) and bad == PATIENCE:
                 self.why = verdict
-                self._pause()
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
                 return
 
 

@@ -73,8 +73,8 @@ def judge(readings: Readings, settings: LearnSettings, before: Verdict | None, n
 
 def _reasons(readings: Readings, settings: LearnSettings, now: Instant, *, going: bool) -> Iterator[_Reason]:
     wished = settings.readiness
-    if readings.holder is not None and wished.one_watch:
-        yield _Reason(readings.holder, unsteady=False)
+    if wished.one_watch:
+        yield from _turn(readings, going=going)
     for device in readings.devices:
         yield from _device(device, settings, going=going)
     factor = SLACK if going else 1.0
@@ -92,6 +92,13 @@ def _reasons(readings: Readings, settings: LearnSettings, now: Instant, *, going
     if wished.on_ac and readings.on_ac is False:
         yield _Reason("the machine runs on its battery, [readiness] on_ac = true")
     yield from _quiet(settings, now)
+
+
+def _turn(readings: Readings, *, going: bool) -> Iterator[_Reason]:
+    if readings.holder is not None:
+        yield _Reason(readings.holder, unsteady=False)
+    elif readings.following is not None and not going:
+        yield _Reason(readings.following, unsteady=False)
 
 
 def _device(device: Device, settings: LearnSettings, *, going: bool) -> Iterator[_Reason]:

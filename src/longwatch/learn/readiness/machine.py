@@ -39,11 +39,13 @@ class Machine:
         """Look now."""
         wished, every = self._settings.readiness, self._everything
         ours = self._ours(snapshot())
-        other = turns.taken(turns.path(self._settings.student.device))
+        lock = turns.path(self._settings.student.device)
+        other, following = turns.taken(lock), turns.wished(lock, self._place.watch.root)
         available = host.available_bytes(self._proc)
         return Readings(
             devices=nvml.devices(self._nvml(), frozenset(one.pid for one in ours)),
             holder=other.sentence if other else None,
+            following=following.sentence if following else None,
             memory_bytes=None
             if available is None
             else available + PAGE_BYTES * sum(one.rss_pages for one in ours),

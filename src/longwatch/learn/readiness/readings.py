@@ -34,6 +34,8 @@ class Readings(msgspec.Struct, frozen=True, kw_only=True):
     """None where the student runs on the processor."""
     holder: str | None = None
     """Which other watch has its turn, for a person to read."""
+    following: str | None = None
+    """Which other watch is next, likewise."""
     memory_bytes: int | None = None
     """Available, or used by this watch."""
     free_disk_bytes: int | None = None

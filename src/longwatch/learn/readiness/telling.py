@@ -1,6 +1,6 @@
 """What `doctor` says of the machine: each thing that it reports, what is asked of it, and whether a step may begin. Pure."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from longwatch.kernel.finding import Finding, fine, note
 from longwatch.kernel.instant import Instant
@@ -37,7 +37,7 @@ def findings(readings: Readings, settings: LearnSettings, now: Instant) -> Itera
         yield fine("ready", "a step may begin now")
 
 
-_INSTALL = "pip install nvidia-ml-py, if it is an accelerator of NVIDIA; until then it keeps no step waiting"
+_INSTALL = "pip install 'longwatch[nvidia]' for an accelerator of NVIDIA; until it answers, no step waits for it"
 
 
 def _device(device: Device) -> Finding:
@@ -66,8 +66,8 @@ def _said(parts: Iterable[str | None]) -> str:
 def _unknown(readings: Readings, settings: LearnSettings) -> Iterator[str]:
     """Yield the keys that are set and that nothing answers."""
     wished, devices = settings.readiness, readings.devices
-    heat = (readings.temperature_c, *(one.temperature_c for one in devices))
-    answers = {
+    heat = [readings.temperature_c, *(one.temperature_c for one in devices)]
+    answers: dict[str, Sequence[object]] = {
         "accelerator_bytes": [one.free_bytes for one in devices],
         "share_accelerator": [one.others for one in devices],
         "power_limit_w": [one.power_limit_w for one in devices],

@@ -1,14 +1,16 @@
 """Whose turn it is on this machine: one lock for the accelerator, and one for the processor where there is none.
 
 The step's own program holds it, not its supervisor, which it may outlive; it ends with that program, however it dies. The
-record in the file is for people, and reading it never probes the lock.
+record in the file is for people, and reading it never probes the lock. Who waits for it asks to be next, in a file beside
+it: without that a watch whose steps follow each other at once would never let another one begin.
 """
 
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -25,6 +27,9 @@ DEVICES = ("nvidiactl", "kfd", "dxg")
 """What the drivers of accelerators leave in /dev: NVIDIA's, AMD's, and the one inside Windows."""
 MAX_BYTES = 4096
 AGAIN_S = 30.0
+LASTS_S = 150.0
+"""So long a wish counts: two looks of the one who waits, and some more."""
+T = TypeVar("T", bound=msgspec.Struct)
 _THERE = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -42,6 +47,20 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
         return f"the watch {self.watch} uses this machine since {self.since} (process {self.identity.pid})"
 
 
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is next: the supervisor of a watch that waits for nothing but its turn."""
+
+    identity: Identity
+    watch: str
+    boottime_s: float
+    """When it was last said."""
+
+    @property
+    def sentence(self) -> str:
+        """Who is next, for a person."""
+        return f"it is the turn of the watch {self.watch}, which has waited (process {self.identity.pid})"
+
+
 def path(device: str, devices: Path = Path("/dev")) -> Path:
     """Return the lock file for a student on `device`, as `[student]` names it."""
     processor = device == "cpu" or not any((devices / name).exists() for name in DEVICES)
@@ -52,11 +71,49 @@ def path(device: str, devices: Path = Path("/dev")) -> Path:
 
 def taken(lock: Path) -> Turn | None:
     """Return which other process has its turn, or `None`. A file that is none of ours says nothing; `turn` says why."""
+    found = _read(lock, Turn)
+    return found if found and alive(found.identity) and found.identity.pid != os.getpid() else None
+
+
+def wished(lock: Path, watch: Path) -> Wish | None:
+    """Return which other watch is next, or `None`: a wish that is not repeated is none any more."""
+    found = _read(_beside(lock), Wish)
+    if found is None or found.watch == str(watch) or not alive(found.identity):
+        return None
+    return found if now().boottime_s - found.boottime_s < LASTS_S else None
+
+
+def wish(lock: Path, watch: Path) -> None:
+    """Ask to be next, unless another watch asked before. Who cannot write there waits all the same."""
+    if wished(lock, watch) is None:
+        sign = Wish(identity=identify(os.getpid(), ""), watch=str(watch), boottime_s=now().boottime_s)
+        with suppress(LongwatchError):
+            _leave(_beside(lock), msgspec.json.encode(sign))
+
+
+def _fulfilled(lock: Path, watch: Path) -> None:
+    found = _read(_beside(lock), Wish)
+    if found is not None and found.watch == str(watch):
+        _leave(_beside(lock), b"")
+
+
+def _beside(lock: Path) -> Path:
+    return lock.with_suffix(".next")
+
+
+def _read(path: Path, kind: type[T]) -> T | None:
     try:
-        found = msgspec.json.decode(files.read_bounded(lock, MAX_BYTES), type=Turn)
+        return msgspec.json.decode(files.read_bounded(path, MAX_BYTES), type=kind)
     except (FileNotFoundError, LongwatchError, msgspec.MsgspecError):
         return None
-    return found if alive(found.identity) and found.identity.pid != os.getpid() else None
+
+
+def _leave(path: Path, data: bytes) -> None:
+    descriptor = _opened(path)
+    try:
+        _write(descriptor, data)
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager
@@ -74,6 +131,7 @@ def turn(lock: Path, watch: Path) -> Iterator[None]:
             identity=identify(os.getpid(), ""), watch=str(watch), since=stamp(now().wall_s)[:19] + "Z"
         )
         _write(descriptor, msgspec.json.encode(sign))
+        _fulfilled(lock, watch)
         yield
         _write(descriptor, b"")
     except BlockingIOError:
