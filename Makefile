@@ -10,16 +10,21 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-input --root-user-action=ignore
 AGENTS := tests/agents
 
-.PHONY: help demo learn test check bench docs clean system-demo system-test
+.PHONY: help demo learn test check bench docs clean demo-blender e2e system-demo system-test system-blender
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@sed -nE 's/^([a-z]+):.*## (.*)/make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-12s %s\n", $$1, $$2 }'
+	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
 
 demo: system-demo $(VENV)/.learn ## both halves: bad attempts refused and a kill survived; a real model learns and is judged
 	@$(BIN)/python examples/migrate_demo.py
 	@$(BIN)/python examples/learn_demo.py
+
+demo-blender: system-blender $(VENV)/.base ## three of Blender's operators ported to the browser, with real Blender as the judge
+	@$(BIN)/python examples/blender_demo.py
+
+e2e: demo-blender ## what is too large for every change: the demonstration with Blender and Chromium
 
 learn: system-demo $(VENV)/.learn ## a student that goes on learning until you stop it, in demo/student
 	@mkdir -p demo/student
@@ -56,6 +61,9 @@ system-demo:
 
 system-test:
 	@scripts/install-debian test
+
+system-blender:
+	@scripts/install-debian blender
 
 # A stamp per set of packages, so that the demo does not wait for the developers' tools.
 $(VENV)/bin/python:
