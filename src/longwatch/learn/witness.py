@@ -1,17 +1,16 @@
 """What the receipts of a learn watch are held against: files of the watch, the policy, and each experiment's nonce."""
 
-from pathlib import Path
-
 import msgspec
 
 from longwatch.kernel import files
 from longwatch.kernel.attestation import Descriptor, DigestSet
-from longwatch.kernel.digest import Digest, bind, of_bytes
+from longwatch.kernel.digest import Digest, of_bytes
 from longwatch.kernel.errors import PathError, StateError
 from longwatch.kernel.signing import load_public
 from longwatch.kernel.store import Store
 from longwatch.kernel.verification import World
 from longwatch.kernel.watch import Watch
+from longwatch.learn.generations.present import PACKAGE, sources
 from longwatch.learn.settings import LearnSettings
 from longwatch.learn.state import LearnState
 from longwatch.learn.steps import Adopt, LearnStep
@@ -55,7 +54,7 @@ def _policy_digest(settings: LearnSettings) -> Digest:
 
 def code_digest() -> Digest:
     """Return the digest of the sources that train and judge."""
-    return bind("learn", Path(__file__).parent, without=frozenset({"__pycache__"})).digest
+    return of_bytes(_canonical(sources(PACKAGE)))
 
 
 def nonces(store: Store) -> dict[str, str]:
