@@ -19,6 +19,7 @@ WRITERS = {
     "kernel/bell.py": "rings through a FIFO",
     "kernel/cgroup.py": "sets limits in the kernel's own file system",
     "kernel/spawn.py": "sets a child's oom_score_adj in /proc",
+    "learn/readiness/turns.py": "opens the lock that the watches of all users share, and signs it in place",
     "learn/student/fetch.py": "unpacks a large wheel in a stream, into a staging folder that is renamed when it is whole",
     "migrate/attempt/workers/replay_program.py": "is the worker itself, and has nothing of ours to import",
 }

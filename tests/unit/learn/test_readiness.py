@@ -1,11 +1,12 @@
 """Whether the machine may be used now: the judgement, what the kernel says, whose turn it is, the gate and the guard."""
 
+import os
 import signal
 import subprocess
 import sys
 import threading
 from datetime import datetime
-from types import SimpleNamespace
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -14,7 +15,7 @@ from hypothesis import given, strategies
 from machines import Scripted, battery, put
 
 from longwatch.kernel.clock import now
-from longwatch.kernel.errors import ConfigError, TransientError
+from longwatch.kernel.errors import ConfigError, LongwatchError, TransientError
 from longwatch.kernel.instant import Instant
 from longwatch.kernel.line import Start, Stopped, Succeeded, Wait
 from longwatch.kernel.program import Work
@@ -360,15 +361,16 @@ def test_who_waits_is_next_and_has_to_say_it_again(lock, other, tmp_path, monkey
         assert turns.wished(lock, tmp_path / "third") is None, "it has its turn"
 
 
-@pytest.mark.guarantee("L34")
-def test_what_stands_in_the_way_of_the_lock_is_named(tmp_path, monkeypatch):
-    monkeypatch.setenv("LONGWATCH_LOCKS", str(tmp_path))
-    lock = turns.path("cpu")
-    lock.symlink_to(tmp_path / "elsewhere")
+@pytest.mark.guarantee("L34", "K34")
+@pytest.mark.parametrize("stand", [Path.symlink_to, Path.hardlink_to, lambda lock, _: os.mkfifo(lock)])
+def test_what_stands_in_the_way_of_the_lock_is_named_and_left_as_it_is(lock, tmp_path, stand):
+    dear = tmp_path / "dear"
+    dear.write_text("dear")
+    stand(lock, dear)
     assert turns.taken(lock) is None
-    with pytest.raises(Exception, match=f"{lock}.*LONGWATCH_LOCKS"), turns.turn(lock, tmp_path):
-        pass
-    assert not (tmp_path / "elsewhere").exists()
+    with pytest.raises(LongwatchError, match=f"{lock}.*LONGWATCH_LOCKS"), turns.turn(lock, tmp_path):
+        raise AssertionError("it was used")
+    assert dear.read_text() == "dear"
 
 
 @pytest.mark.guarantee("L34")
@@ -380,10 +382,6 @@ def test_a_student_on_the_processor_leaves_the_accelerator_to_others(tmp_path):
 
 
 # -- the gate
-
-
-def train(number: int = 1):
-    return SimpleNamespace(number=number)
 
 
 @pytest.mark.guarantee("L34")
@@ -538,5 +536,5 @@ def test_doctor_tells_what_is_reported_and_what_is_asked_for_in_vain():
     assert lines["next experiment"].text == "is going to write about 1.00 GB"
     silent = {one.name: one for one in findings(CALM, settings(on_ac=True, power_limit_w=250.0), at())}
     assert "power_limit_w, on_ac" in silent["not reported"].text
-    assert "nvidia-ml-py" in silent["not reported"].mend
+    assert "longwatch[nvidia]" in silent["not reported"].mend
     assert silent["ready"].standing == "fine"

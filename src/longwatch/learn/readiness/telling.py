@@ -37,7 +37,9 @@ def findings(readings: Readings, settings: LearnSettings, now: Instant) -> Itera
         yield fine("ready", "a step may begin now")
 
 
-_INSTALL = "pip install 'longwatch[nvidia]' for an accelerator of NVIDIA; until it answers, no step waits for it"
+_INSTALL = (
+    "pip install 'longwatch[nvidia]' for an accelerator of NVIDIA; until it answers, no step waits for it"
+)
 
 
 def _device(device: Device) -> Finding:

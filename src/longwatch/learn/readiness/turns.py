@@ -7,6 +7,7 @@ it: without that a watch whose steps follow each other at once would never let a
 
 import fcntl
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -148,16 +149,30 @@ def _write(descriptor: int, data: bytes) -> None:
     os.pwrite(descriptor, data, 0)
 
 
-def _opened(lock: Path) -> int:
+def _opened(path: Path) -> int:
     try:
-        try:
-            return os.open(lock, _THERE)
-        except FileNotFoundError:
-            descriptor = os.open(lock, _THERE | os.O_CREAT, 0o666)
-            os.fchmod(descriptor, 0o666)  # the watches of all users take turns, whatever the umask is
-            return descriptor
+        descriptor = _open(path)
     except OSError as error:
-        raise LongwatchError(
-            f"The lock {lock}, by which watches take turns, cannot be opened ({error.strerror}): look what stands there, or "
-            f"name another folder in {VARIABLE}, the same for all watches of this machine"
-        ) from error
+        raise _unfit(path, error.strerror) from error
+    facts = os.fstat(descriptor)
+    # It is going to be truncated: in a folder that all users share it might be a second name of a file that matters.
+    if not stat.S_ISREG(facts.st_mode) or facts.st_nlink != 1:
+        os.close(descriptor)
+        raise _unfit(path, "it is no file of its own")
+    return descriptor
+
+
+def _open(path: Path) -> int:
+    try:
+        return os.open(path, _THERE)
+    except FileNotFoundError:
+        descriptor = os.open(path, _THERE | os.O_CREAT, 0o666)
+        os.fchmod(descriptor, 0o666)  # the watches of all users take turns, whatever the umask is
+        return descriptor
+
+
+def _unfit(path: Path, why: str | None) -> LongwatchError:
+    return LongwatchError(
+        f"The lock {path}, by which watches take turns, cannot be used ({why}): look what stands there, or name another "
+        f"folder in {VARIABLE}, the same for all watches of this machine"
+    )
