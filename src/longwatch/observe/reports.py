@@ -7,7 +7,7 @@ from longwatch.kernel.timing import PhaseTiming
 from longwatch.observe.doctor import Examination
 from longwatch.observe.reconcile import InFlight, Reconciliation
 from longwatch.observe.render import Row, duration, indented, one_line, plain, stamped, table
-from longwatch.observe.timings import Trace, WatchTimings
+from longwatch.observe.timings import Cost, Trace, WatchTimings
 from longwatch.observe.verifying import Verification
 
 _SIGNS = {Standing.FINE: "ok", Standing.NOTE: "note", Standing.WRONG: "WRONG"}
@@ -61,15 +61,24 @@ def _traces(seen: WatchTimings) -> Iterator[str]:
         return
     left_out = max(len(seen.traces) - _NEWEST_TRACES, 0)
     yield f"\nattempts{f' (the newest; {left_out} more with --json)' if left_out else ''}:"
-    header: Row = ("attempt", "active", "first action", "phases")
+    header: Row = ("attempt", "active", "first action", "tokens", "USD", "phases")
     rows = [header, *map(_trace_row, seen.traces[-_NEWEST_TRACES:])]
-    yield indented(table(rows, right=frozenset({1, 2})))
+    yield indented(table(rows, right=frozenset(range(1, 5))))
+    if any("?" in cell for row in rows for cell in row[3:5]):
+        yield indented("? what it used is not known: all that was reserved counts")
 
 
 def _trace_row(trace: Trace) -> Row:
     first = "" if trace.first_action_s is None else duration(trace.first_action_s)
     phases = ", ".join(f"{one.phase} {duration(one.seconds)}" for one in trace.phases)
-    return (trace.attempt, duration(trace.active_s), first, phases)
+    return (trace.attempt, duration(trace.active_s), first, *_cost_cells(trace.cost), phases)
+
+
+def _cost_cells(cost: Cost | None) -> tuple[str, str]:
+    if cost is None:
+        return "", ""
+    tokens = f"{cost.tokens:,}{'' if cost.tokens_known else '?'}" if cost.tokens else ""
+    return tokens, f"{cost.usd:.2f}{'' if cost.usd_known else '?'}" if cost.usd else ""
 
 
 def verification_text(seen: Verification) -> str:

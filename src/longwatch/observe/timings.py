@@ -6,7 +6,7 @@ attempt has a trace: what became of its time, from its preparation to its commit
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -24,6 +24,7 @@ _ENDS_WAIT = ("watch.due", "request.obeyed", "step.started", "step.again", "watc
 _PROVIDER = frozenset({FailureClass.TRANSIENT, FailureClass.QUOTA})
 
 FIRST_ACTION = "worker.first_action"
+CHARGED = "attempt.charged"
 
 _PURPOSES = {
     "worker": "model work",
@@ -61,6 +62,15 @@ class PhaseTime(msgspec.Struct, frozen=True):
     seconds: float
 
 
+class Cost(msgspec.Struct, frozen=True, kw_only=True):
+    """What an attempt was charged; where its use is not known, all that was reserved for it."""
+
+    tokens: int
+    usd: float
+    tokens_known: bool
+    usd_known: bool
+
+
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
     """What became of the time of one attempt, in all its steps: also those that were cut and begun again."""
 
@@ -72,6 +82,8 @@ class Trace(msgspec.Struct, frozen=True, kw_only=True):
     """After its start the worker acted first; `None` where it did not tell, or there was none."""
     phases: tuple[PhaseTime, ...]
     """In the order in which they began."""
+    cost: Cost | None = None
+    """`None`: nothing was charged."""
 
 
 class WatchTimings(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,7 +125,7 @@ def read(watch: Watch) -> WatchTimings:
         until=until,
         table=timing.report(everything, wall_s),
         purposes=by_purpose(everything, wall_s),
-        traces=traces(steps, spans, actions),
+        traces=traces(steps, spans, actions, costs(events)),
         steps=steps,
         first_outputs=outputs,
         first_actions=actions,
@@ -126,9 +138,12 @@ def by_purpose(spans: Iterable[Span], wall_s: float) -> tuple[PhaseTiming, ...]:
 
 
 def traces(
-    steps: Iterable[StepTime], spans: Iterable[tuple[str, Span]], actions: Iterable[Latency]
+    steps: Iterable[StepTime],
+    spans: Iterable[tuple[str, Span]],
+    actions: Iterable[Latency],
+    charged: Mapping[str, Cost],
 ) -> tuple[Trace, ...]:
-    """Pure: gather steps, phases and first actions by the attempt that they belong to."""
+    """Pure: gather steps, phases, first actions and costs by the attempt that they belong to."""
     active: defaultdict[str, float] = defaultdict(float)
     for step in steps:
         active[_attempt(step.id)] += step.active_s
@@ -136,9 +151,16 @@ def traces(
     for step_id, span in spans:
         measured[_attempt(step_id)].append(span)
     acted = {_attempt(one.step): one.seconds for one in actions}
-    return tuple(
+    found = (
         _trace(name, measured[name], active_s, acted.get(name)) for name, active_s in active.items() if name
     )
+    return tuple(msgspec.structs.replace(trace, cost=charged.get(trace.attempt)) for trace in found)
+
+
+def costs(events: Iterable[Event]) -> Mapping[str, Cost]:
+    """Pure: what each attempt was charged."""
+    told = (event.data for event in events if event.kind == CHARGED)
+    return {f"{data['job']}.{data['attempt']}": msgspec.convert(data, type=Cost) for data in told}
 
 
 def _trace(name: str, spans: Sequence[Span], active_s: float, first_action_s: float | None) -> Trace:

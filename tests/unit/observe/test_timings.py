@@ -9,7 +9,7 @@ from tests.support import toy, watches
 from longwatch.kernel.clock import stamp
 from longwatch.kernel.journal import Event
 from longwatch.kernel.timing import Span
-from longwatch.observe import timings
+from longwatch.observe import reports, timings
 
 BEGIN_S = 1_700_000_000
 
@@ -113,7 +113,9 @@ def test_each_attempt_has_a_trace_over_all_its_steps_in_both_forms_and_for_hando
         ("shapes.handoff.1.commit.5", span("git", 25, 0.5)),
     ]
     acted = [timings.Latency(step="greeting.1.attempt.1", phase="worker", seconds=2.5)]
-    greeting, cube, handoff = timings.traces(steps, measured, acted)
+    charged = {"job": "shapes.cube", "attempt": 2, "tokens": 1200, "usd": 2.5}
+    costs = timings.costs(log((0, "attempt.charged", charged | {"tokens_known": True, "usd_known": False})))
+    greeting, cube, handoff = timings.traces(steps, measured, acted, costs)
     assert (greeting.attempt, greeting.active_s, greeting.first_action_s) == ("greeting.1", 13.0, 2.5)
     assert greeting.since == stamp(BEGIN_S + 1)
     assert [(one.phase, one.seconds) for one in greeting.phases] == [
@@ -123,6 +125,9 @@ def test_each_attempt_has_a_trace_over_all_its_steps_in_both_forms_and_for_hando
         ("check:test", 3),
     ]
     assert (cube.attempt, cube.since, cube.first_action_s, cube.phases) == ("shapes.cube.2", "", None, ())
+    assert cube.cost == timings.Cost(tokens=1200, usd=2.5, tokens_known=True, usd_known=False)
+    assert greeting.cost is None
+    assert reports._trace_row(cube)[:5] == ("shapes.cube.2", "2.0 s", "", "1,200", "2.50?")
     assert (handoff.attempt, handoff.active_s) == ("shapes.handoff.1", 3.5)
     assert [one.phase for one in handoff.phases] == ["handoff", "git"]
 
