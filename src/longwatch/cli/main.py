@@ -43,6 +43,7 @@ app.command()(learn.fetch)
 app.command("set-hours")(learn.set_hours)
 app.command("continue")(learn.continue_)
 app.command()(learn.prune)
+app.command()(learn.export)
 
 
 def _version(asked: bool) -> None:  # noqa: FBT001 - typer's signature for callbacks

@@ -158,6 +158,11 @@ def pairs_of(tasks: Sequence[Task], champion: Exam, challenger: Exam) -> tuple[P
         IntegrityError: the two were measured differently (L15).
     """
     require_comparable(champion.binding, challenger.binding)
+    return side_by_side(tasks, champion, challenger)
+
+
+def side_by_side(tasks: Sequence[Task], champion: Exam, challenger: Exam) -> tuple[Pair, ...]:
+    """Return the same of exams that the caller knows to be comparable."""
     before = {one.answer.task: one.grade.verdict for one in champion.graded}
     after = {one.answer.task: one.grade.verdict for one in challenger.graded}
     return tuple(

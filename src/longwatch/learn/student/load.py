@@ -126,9 +126,14 @@ def _base(folder: str, dtype: torch.dtype) -> tuple[Any, Any]:
 
     # Nothing that a folder holds is ever executed: no code of its own, and no pickle.
     safely: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    gguf = next(Path(folder).glob("*.gguf"), None)
+    # A folder of one such file is what `export` makes; it holds configuration, tokenizer and weights.
+    stored: dict[str, Any] = {"gguf_file": gguf.name} if gguf else {"use_safetensors": True}
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, padding_side="left", **safely)
-        model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, use_safetensors=True, **safely)
+        tokenizer = AutoTokenizer.from_pretrained(
+            folder, padding_side="left", **safely, **({"gguf_file": gguf.name} if gguf else {})
+        )
+        model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, **stored, **safely)
     except (OSError, ValueError, SafetensorError) as error:
         raise ConfigError(f"[student] model {folder} cannot be loaded: {error}") from error
     return model, tokenizer
