@@ -1,12 +1,19 @@
 """A teacher behind an endpoint: what is sent, what is believed, what it may cost, and what its failures do."""
 
 import json
+import ssl
 import threading
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 
 import msgspec
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support import chat_server
@@ -45,7 +52,9 @@ def questions(count):
 
 
 def desk(tmp_path, server, *, stop=lambda: False, experiment=1, key=KEY, **table):
-    teaching = Teaching(model="large", base_url=server.base_url, key="X", **{"timeout_s": 5.0, **table})
+    teaching = Teaching(
+        **{"model": "large", "base_url": server.base_url, "key": "X", "timeout_s": 5.0, **table}
+    )
     return Desk(
         teaching=teaching,
         key=key,
@@ -101,7 +110,7 @@ def test_every_question_is_asked_once_and_an_answer_that_was_paid_for_never_agai
 @pytest.mark.guarantee("L9", "K24")
 def test_the_key_reaches_the_endpoint_and_no_file_whatever_the_endpoint_says(tmp_path, serving):
     def parrot(handler, asked):
-        said = f"{handler.headers['Authorization']} {KEY}"
+        said = f"{handler.headers['Authorization']} {KEY} {'x' * 120} {KEY}"
         escaped = "".join(f"\\u{ord(letter):04x}" for letter in said)
         raw = json.dumps(completion("@", id=said, model=said)).replace('"@"', f'"{escaped}"')
         handler.raw(raw.encode(), x_request_id=said)
@@ -109,9 +118,12 @@ def test_the_key_reaches_the_endpoint_and_no_file_whatever_the_endpoint_says(tmp
     heard = ask(desk(tmp_path, serving(parrot)), questions(2))
     assert all(KEY not in msgspec.json.encode(said).decode() for _, said in heard.said)
     assert chat_server.holds(tmp_path, KEY) == []
-    refused = ask(desk(tmp_path, serving(refusing(401, f"no such key: {KEY}"))), questions(1))
-    assert isinstance(refused.failure, AuthError)
-    assert KEY not in str(refused.failure)
+    for padding in range(170, 200):
+        said = f"{'x' * padding}{KEY}"
+        for reply in (json.dumps({"error": {"message": said}}), json.dumps({"error": said}), said):
+            refused = endpoint._refused(Reply(status=401, body=reply.encode()), Redactor((KEY,)).text)
+            assert isinstance(refused, AuthError)
+            assert KEY[:12] not in str(refused), "a cut leaves no half of it"
 
 
 @pytest.mark.guarantee("L9")
@@ -374,6 +386,51 @@ def test_a_key_that_is_none_is_refused_without_its_value(monkeypatch, value):
         key_of("SOME_KEY")
     assert not value or not value.strip() or value not in str(error.value)
     assert key_of("") == ""
+
+
+def certificate(folder):
+    """A certificate for 127.0.0.1 that nobody vouches for."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+    address = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder(
+            name, name, key.public_key(), 7, now - timedelta(days=1), now + timedelta(days=1)
+        )
+        .add_extension(address, critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (folder / "server.pem").write_bytes(private + made.public_bytes(Encoding.PEM))
+    return folder / "server.pem"
+
+
+@pytest.mark.guarantee("L9", "K24")
+def test_a_key_is_sent_only_to_whom_a_trusted_certificate_names(tmp_path, serving, monkeypatch):
+    server = serving(answering(SOLUTION))
+    path = certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(path)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    secure = server.base_url.replace("http:", "https:")
+    heard = ask(desk(tmp_path, server, base_url=secure, tries=1), questions(1))
+    assert heard.unanswered == (("no whole answer came", 1),)
+    assert server.bodies == []
+    monkeypatch.setenv("SSL_CERT_FILE", str(path))
+    assert len(ask(desk(tmp_path, server, base_url=secure), questions(1)).said) == 1
+
+
+@pytest.mark.guarantee("L9")
+def test_a_proxy_leads_to_other_machines_and_never_to_this_one(tmp_path, serving, monkeypatch):
+    server = serving(answering(SOLUTION))
+    monkeypatch.setenv("no_proxy", "")
+    monkeypatch.setenv("http_proxy", server.url)
+    far = "http://teacher.invalid/v1"
+    assert len(ask(desk(tmp_path, server, base_url=far, key=""), questions(1)).said) == 1
+    assert server.seen[0][0] == f"{far}/chat/completions"
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    assert len(ask(desk(tmp_path, server), questions(1)).said) == 1
 
 
 @pytest.mark.guarantee("L9", "K27")

@@ -3,7 +3,6 @@
 Its lost tasks are held against the champion's own A/A flip rate, by the same rule as a challenger's (L15, L18).
 """
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from longwatch.learn.comparing import side_by_side
 from longwatch.learn.examining import Exam, Examinee, examine, flip_rate, forget_student
 from longwatch.learn.place import Place
 from longwatch.learn.settings import Student
+from longwatch.learn.stages import MAX_BYTES
 from longwatch.learn.steps import BASE, LearnStep
 from longwatch.learn.student.answers import Sampling
 from longwatch.learn.student.binding import comparable
@@ -54,9 +54,9 @@ class Evaluation(msgspec.Struct, frozen=True, kw_only=True):
 def scratch_of(place: Place, folder: Path) -> Place:
     """Return a place for exams in an empty folder, with the grades that the watch has: nothing is written into the watch."""
     scratch = replace(place, watch=Watch(folder))
-    files.make_folder(scratch.watch.hidden)
-    if place.grades.is_dir():
-        shutil.copytree(place.grades, scratch.grades)
+    files.make_folder(scratch.grades)
+    for path in place.grades.glob("*.json"):
+        files.show(scratch.grades / path.name, files.read_bounded(path, MAX_BYTES))
     return scratch
 
 

@@ -1,6 +1,5 @@
 """A folder that transformers loads: the merged weights, and the base's configuration and tokenizer as they are."""
 
-import shutil
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
@@ -63,7 +62,7 @@ def write(merge: Merge, base: Path, folder: Path, number: Number, progress: Prog
     _config(base, folder, dtype)
     for path in sorted(base.iterdir()):
         if path.is_file() and _is_copied(path):
-            shutil.copyfile(path, folder / path.name)
+            files.replace(folder / path.name, path.read_bytes(), 0o644)
 
 
 def _config(base: Path, folder: Path, dtype: torch.dtype | None) -> None:

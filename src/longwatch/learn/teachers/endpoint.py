@@ -112,7 +112,7 @@ def understood(reply: Reply, masked: Callable[[str], str], at: str) -> Said:
     """
     if not 200 <= reply.status < 300:
         raise _refused(reply, masked)
-    request = masked(_short(reply.request))
+    request = _short(masked(_clean(reply.request)))
     if reply.problem or reply.encoding not in {"", "identity"}:
         return Said(problem=reply.problem or "compressed, unasked", request=request, at=at)
     try:
@@ -124,8 +124,8 @@ def understood(reply: Reply, masked: Callable[[str], str], at: str) -> Said:
     return Said(
         text=masked(_usable(text)),
         problem=_problem(text),
-        request=request or masked(_short(found.id)),
-        model=masked(_short(found.model)),
+        request=request or _short(masked(_clean(found.id))),
+        model=_short(masked(_clean(found.model))),
         asked_tokens=asked,
         answered_tokens=answered,
         at=at,
@@ -187,14 +187,18 @@ def _is_clean(text: str) -> bool:
     return "\0" not in text
 
 
+def _clean(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
 def _short(text: str) -> str:
     """At most so much of a foreign text, on one line."""
-    clean = "".join(letter if letter.isprintable() else " " for letter in text[: 4 * _SHOWN])
-    return clean.encode("utf-8", "replace").decode()[:_SHOWN].strip()
+    line = "".join(letter if letter.isprintable() else " " for letter in text[:_SHOWN])
+    return _clean(line).strip()
 
 
 def _refused(reply: Reply, masked: Callable[[str], str]) -> LongwatchError:
-    told = f"the teacher's endpoint answered {reply.status}: {_short(masked(_message(reply))) or 'no reason given'}"
+    told = f"the teacher's endpoint answered {reply.status}: {_short(_message(reply, masked)) or 'no reason given'}"
     after_s = retry_after_s(reply.retry_after, datetime.now(UTC))
     match reply.status:
         case 401 | 403:
@@ -213,14 +217,14 @@ def _refused(reply: Reply, masked: Callable[[str], str]) -> LongwatchError:
             return ConfigError(f"{told}. Check base_url, model, limit_field and seed_field of [teacher]")
 
 
-def _message(reply: Reply) -> str:
-    """The endpoint's own words."""
+def _message(reply: Reply, masked: Callable[[str], str]) -> str:
+    """The endpoint's own words. They are masked before anything is cut: half a secret is not recognised."""
     try:
         error = msgspec.json.decode(reply.body, type=_Error).error
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return reply.body[: 4 * _SHOWN].decode("utf-8", "replace")
+        return masked(reply.body.decode("utf-8", "replace"))
     said = error.get("message") if isinstance(error, dict) else error
-    return said if isinstance(said, str) else ""
+    return masked(_clean(said)) if isinstance(said, str) else ""
 
 
 def retry_after_s(header: str, now: datetime) -> float | None:
