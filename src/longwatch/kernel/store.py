@@ -103,6 +103,9 @@ _StepRow = tuple[str, bytes, str, bytes, float, int, bytes | None, bytes | None,
 _json = msgspec.json.encode
 
 
+_EVENTS = "SELECT seq, at, generation, kind, body, hash FROM events"
+
+
 class Store:
     """One connection to a watch's database. Not shared between threads or across forks."""
 
@@ -172,11 +175,18 @@ class Store:
     def events(self, *, after: int = 0, limit: int = -1) -> Iterator[Event]:
         """Yield events in order."""
         with self._translated():
-            rows = self._sql.execute(
-                "SELECT seq, at, generation, kind, body, hash FROM events WHERE seq > ? ORDER BY seq LIMIT ?",
-                (after, limit),
-            )
+            rows = self._sql.execute(f"{_EVENTS} WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit))
             yield from map(journal.event, rows)
+
+    def latest(self, *, before: int, kind: str = "", text: str = "", limit: int) -> tuple[Event, ...]:
+        """Return the last events before a number, newest first, whose kind begins and whose body contains so."""
+        wanted = "kind >= ? AND kind < ? || char(1114111) AND (? = '' OR instr(lower(body), lower(?)) > 0)"
+        with self._translated():
+            rows = self._sql.execute(
+                f"{_EVENTS} WHERE seq < ? AND {wanted} ORDER BY seq DESC LIMIT ?",
+                (before, kind, kind, text, text, limit),
+            )
+            return tuple(map(journal.event, rows))
 
     def chain(self) -> str | None:
         """Return what is wrong with the log's hash chain, or `None` (specification K33)."""
@@ -184,9 +194,7 @@ class Store:
             self._sql.execute("BEGIN")
             try:
                 count, head = self._sql.execute("SELECT seq, head FROM state").fetchone()
-                rows = self._sql.execute(
-                    "SELECT seq, at, generation, kind, body, hash FROM events ORDER BY seq"
-                )
+                rows = self._sql.execute(f"{_EVENTS} ORDER BY seq")
                 return journal.broken(rows, count=count, head=head)
             finally:
                 self._sql.execute("COMMIT")
@@ -194,7 +202,7 @@ class Store:
     def heads(self) -> frozenset[str]:
         """Return the hashes, in hexadecimal, of all events in the unbroken part of the log."""
         with self._translated():
-            rows = self._sql.execute("SELECT seq, at, generation, kind, body, hash FROM events ORDER BY seq")
+            rows = self._sql.execute(f"{_EVENTS} ORDER BY seq")
             return frozenset(head.hex() for head in journal.unbroken(rows))
 
     def steps(self) -> tuple[PastStep, ...]:

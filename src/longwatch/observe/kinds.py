@@ -48,6 +48,12 @@ class Application(Protocol):
     def shown(self, state: bytes, store: Store) -> "Shown":
         """Return what a status shows of the application: rows for a person, and values for programs."""
 
+    def board(self, state: bytes) -> msgspec.Struct:
+        """Return all pieces of work with their standing, as values that a page draws."""
+
+    def patch(self, state: bytes, name: str) -> msgspec.Struct | None:
+        """Return what a piece of work changed, where the application has such a thing."""
+
     @property
     def sandbox(self) -> str:
         """Return the name of the sandbox that untrusted programs run in."""
@@ -85,6 +91,17 @@ class _Migrate:
 
     def shown(self, state: bytes, store: Store) -> Shown:  # noqa: ARG002 - the protocol's signature
         return Shown(rows=self.line.summary(msgspec.json.decode(state, type=self.line.state_type)))
+
+    def board(self, state: bytes) -> msgspec.Struct:
+        from longwatch.migrate import board  # noqa: PLC0415 - only a page needs it
+
+        return board.board(self.settings, msgspec.json.decode(state, type=self.line.state_type))
+
+    def patch(self, state: bytes, name: str) -> msgspec.Struct | None:
+        from longwatch.migrate import board  # noqa: PLC0415 - only a page needs it
+
+        known = msgspec.json.decode(state, type=self.line.state_type)
+        return board.patch(self._watch, self.settings, known, name)
 
     @property
     def sandbox(self) -> str:
@@ -142,6 +159,14 @@ class _Learn:
         known = msgspec.json.decode(state, type=self.line.state_type)
         found = standing.look(self._watch, self.settings, known, store)
         return Shown(rows=standing.rows(found), details=found)
+
+    def board(self, state: bytes) -> msgspec.Struct:
+        from longwatch.learn import board  # noqa: PLC0415 - only a page needs it
+
+        return board.board(self.settings, msgspec.json.decode(state, type=self.line.state_type))
+
+    def patch(self, state: bytes, name: str) -> None:
+        """An adapter is no text."""
 
     @property
     def sandbox(self) -> str:
