@@ -1,11 +1,14 @@
 """What `doctor` says of a learn watch before an hour is spent."""
 
+import msgspec
 import pytest
 from curricula import PUBLIC
 
 from longwatch.kernel.finding import Standing
 from longwatch.learn import preflight
-from longwatch.learn.settings import Audit, LearnSettings
+from longwatch.learn.settings import Audit, LearnSettings, Recipe
+from longwatch.learn.teachers.provenance import Teacher
+from longwatch.learn.teachers.settings import Teaching
 
 HUMANEVAL = PUBLIC / "humaneval/HumanEval.jsonl.gz"
 
@@ -37,3 +40,37 @@ def test_the_published_one_is_fine_also_by_a_path_in_the_watch(tmp_path, relativ
     (tmp_path / "data/HumanEval.jsonl.gz").write_bytes(HUMANEVAL.read_bytes())
     (found,) = of_audit(tmp_path, "data/HumanEval.jsonl.gz" if relative else str(HUMANEVAL))
     assert (found.standing, found.text) == (Standing.FINE, "HumanEval, 164 tasks, as published")
+
+
+@pytest.mark.guarantee("L9", "K38", "K24")
+def test_a_teacher_that_cannot_be_asked_is_said_and_keeps_the_watch_only_where_it_is_required(
+    tmp_path, monkeypatch
+):
+    monkeypatch.delenv("TEACHER_KEY", raising=False)
+
+    def found(kind=Teacher.ENDPOINT, **table):
+        teacher = Teaching(model="large", base_url="https://teacher.invalid:8443/v1", key="TEACHER_KEY")
+        teacher = msgspec.structs.replace(teacher, **table)
+        recipe = Recipe(teacher=kind)
+        given = LearnSettings(kind="learn", training=recipe, teacher=teacher)
+        (one,) = [one for one in preflight.findings(given, tmp_path) if one.name == "teacher"]
+        return one
+
+    assert (found().standing, "TEACHER_KEY" in found().text) == (Standing.NOTE, True)
+    assert found(required=True).standing is Standing.WRONG
+    monkeypatch.setenv("TEACHER_KEY", "hunter22")
+    assert found(required=True).standing is Standing.FINE
+    assert found().text == "endpoint, large at https://teacher.invalid:8443, which is not asked now"
+    missing = found(Teacher.MODEL, model=str(tmp_path / "nowhere"))
+    assert (missing.standing, "[teacher] model" in missing.text) == (Standing.NOTE, True)
+    assert found(Teacher.REFERENCE).text == "reference"
+
+
+@pytest.mark.guarantee("L9", "K17")
+def test_only_who_asks_an_endpoint_sees_how_the_network_is_reached():
+    asked = LearnSettings(
+        kind="learn", training=Recipe(teacher=Teacher.ENDPOINT), teacher=Teaching(key="TEACHER_KEY")
+    )
+    assert {"TEACHER_KEY", "HTTPS_PROXY", "SSL_CERT_FILE"} <= set(asked.variables)
+    assert LearnSettings(kind="learn").variables == ()
+    assert asked.secrets == ("TEACHER_KEY",)
