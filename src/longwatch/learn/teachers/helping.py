@@ -187,6 +187,13 @@ def _tell(work: Work[LearnStep], place: Place, label: str, found: Helped) -> Non
         f"{label}: {teaching.model} answered {found.answers} times ({found.kept} kept from before) and solved "
         f"{found.solved} of the {found.tasks} tasks that the student did not{f'; no use: {missing}' if missing else ''}."
     )
-    work.note("teacher.asked", text, tasks=found.tasks, solved=found.solved, answers=found.answers)
+    unanswered = sum(count for _, count in found.unanswered)
+    counts = {
+        "tasks": found.tasks,
+        "solved": found.solved,
+        "answers": found.answers,
+        "unanswered": unanswered,
+    }
+    work.note("teacher.asked", text, **counts)
     if found.failure:
         work.note("teacher.failed", f"{label} goes on without the teacher: {found.failure}")
