@@ -22,7 +22,7 @@ JOBS = {
 REFUSED = {
     ("primitives.torus", 1): "receipts/torus-default.case.json lies outside the owned paths",
     ("primitives.torus", 2): "the law of positive cases is broken: expected == actual does not hold",
-    ("placement.align", 1): "migration/evidence/mesh.primitive_torus_add.json is protected",
+    ("placement.align", 1): "migration/evidence/primitives.mesh.primitive_torus_add.json is protected",
     ("placement.randomize", 1): "migration/inventory.json is protected",
 }
 """What each dishonest or wrong attempt is refused for."""
@@ -61,7 +61,8 @@ def wrong_vertex() -> str:
 
 def borrowed_evidence() -> str:
     """An honest port that passes off another unit's evidence as its own."""
-    old, new = (f"migration/evidence/{unit}.json" for unit in ("mesh.primitive_torus_add", "object.align"))
+    units = ("primitives.mesh.primitive_torus_add", "placement.object.align")
+    old, new = (f"migration/evidence/{unit}.json" for unit in units)
     moved = f"diff --git a/{old} b/{new}\nsimilarity index 100%\nrename from {old}\nrename to {new}\n"
     return added("align.js", port("align.js")) + moved
 

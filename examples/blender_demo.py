@@ -120,13 +120,10 @@ def make_watch(root: Path) -> None:
     path = root / "longwatch.toml"
     config = tomlkit.parse(path.read_text(encoding="utf-8"))
     config["queue"]["source_root"] = SOURCE_ROOT  # type: ignore[index]
-    config["queue"]["handoff"] = [["node", "tools/handoff.js"]]  # type: ignore[index]
     config["sandbox"]["share"] = list(KEPT)  # type: ignore[index]
     config["worker"]["retry_delay_s"] = 0.5  # type: ignore[index]
     path.write_text(tomlkit.dumps(config), encoding="utf-8")
-    print(
-        f"Told it where Blender's sources lie ({SOURCE_ROOT}), and what finishes a task (node tools/handoff.js)"
-    )
+    print(f"Told it where Blender's sources lie ({SOURCE_ROOT}), and which ignored folders the checks need")
     git(root, "add", "--all")
     git(root, "commit", "--quiet", "--message", "The watch")
 
@@ -136,7 +133,7 @@ def verify_clone(root: Path) -> int:
     clone = root.with_name(f"{root.name}-clone")
     shutil.rmtree(clone, ignore_errors=True)
     git(root.parent, "clone", "--quiet", str(root), str(clone))
-    leave = shutil.ignore_patterns("work", "*.sock")
+    leave = shutil.ignore_patterns("work", "bell")
     shutil.copytree(root / ".longwatch", clone / ".longwatch", ignore=leave)
     return call(clone, "verify")
 

@@ -73,10 +73,11 @@ def bench_of(place: Place, programs: Sequence[str]) -> Bench:
     """Return the workbench for these programs."""
     settings = place.settings.sandbox
     own = ((place.repository / name) if (place.repository / name).is_file() else name for name in programs)
-    tools = find(tuple(str(name) for name in own), os.environ.get("PATH", ""))
+    shared = tuple(place.repository / name for name in settings.share if (place.repository / name).exists())
+    needed = (*own, *(folder / "bin" / "python" for folder in shared if (folder / "pyvenv.cfg").is_file()))
+    tools = find(tuple(str(name) for name in needed), os.environ.get("PATH", ""))
     source = () if place.source_root is None else (place.source_root.resolve(),)
     extra = (*(Path(folder).expanduser() for folder in settings.expose), *source)
-    shared = tuple(place.repository / name for name in settings.share if (place.repository / name).exists())
     return Bench(
         sandbox=SANDBOXES[settings.kind](),
         tools=tools,

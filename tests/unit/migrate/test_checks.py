@@ -216,3 +216,13 @@ def test_in_the_sandbox_a_check_reports_its_tests_and_reaches_no_log(tmp_path: P
     assert result.passed, result.reason
     assert result.tests is not None
     assert set(result.tests.outcomes) == {"test_a.py::test_a", "test_a.py::test_b"}
+
+
+@pytest.mark.guarantee("M19")
+def test_the_last_lines_of_a_failed_run_are_shown_by_the_check_that_ran(tmp_path: Path) -> None:
+    checking = checking_in(tmp_path)
+    (checking.checkout / "script.py").write_text("import sys\nsys.exit('what went wrong')")
+    checks = tuple(Check(name=name, argv=SCRIPT, kind=name) for name in ("lint", "types"))
+    runs = run_all(checks, checking)
+    assert "what went wrong" in runs["lint"].reason
+    assert runs["types"].reason == "exit code 1, in the run of lint"

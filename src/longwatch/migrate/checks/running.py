@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import signal
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
@@ -24,6 +25,8 @@ from longwatch.migrate.steps import MigrateStep
 _LOG_BYTES = 256 * 1024**2
 _REPORT_BYTES = 64 * 1024**2
 _NAMED = 20
+_KILLS = 3
+\"\"\"So often is a run made again that was killed from outside.\"\"\"
 _NONCE = "nonce"
 
 
@@ -80,7 +83,9 @@ def run_all(checks: tuple[Check, ...], checking: Checking) -> Mapping[str, Check
                 "check.reused", f"{check.name}: the same command ran as {known.name}; {saved_s:.1f} s saved."
             )
             # Judged afresh: a linter's run that counted no tests is no evidence for a check that must run some.
-            runs[check.name] = msgspec.structs.replace(_judged(check, known.record, profile), saved_s=saved_s)
+            runs[check.name] = msgspec.structs.replace(
+                _judged(check, known.record, profile, ran_as=known.name), saved_s=saved_s
+            )
             continue
         with checking.work.span(f"check:{check.kind}", f"{check.name} on {checking.checkout.parent.name}"):
             runs[check.name] = done[check.argv, check.cwd] = run_check(check, checking, profile)
@@ -88,7 +93,25 @@ def run_all(checks: tuple[Check, ...], checking: Checking) -> Mapping[str, Check
 
 
 def run_check(check: Check, checking: Checking, profile: Profile) -> CheckRun:
-    """Run one check and judge it by exit code, limits and the tests that it ran."""
+    """Run one check and judge it by exit code, limits and the tests that it ran.
+
+    A run whose sandbox was killed from outside says nothing about the code: it is made again, a few times.
+    """
+    for _ in range(_KILLS):
+        ran = _run_once(check, checking, profile)
+        if not killed(ran.record, checking.bench) or checking.work.should_stop():
+            return ran
+        text = f"{check.name} was killed from outside after {ran.record.duration_s:.1f} s, and runs again."
+        checking.work.note("check.killed", text)
+    return _run_once(check, checking, profile)
+
+
+def killed(record: ProcessRecord, bench: Bench) -> bool:
+    """Return whether the sandbox itself was killed, by nobody of ours: what runs inside cannot reach it."""
+    return bench.sandbox.confines and record.signal == signal.SIGKILL and record.limit is None
+
+
+def _run_once(check: Check, checking: Checking, profile: Profile) -> CheckRun:
     folder = _fresh(checking.evidence / check.name)
     reports, inside = _mount(folder, "reports", checking)
     receipts = (_mount(folder, "receipts", checking),) if profile.has_cases else ()
@@ -128,20 +151,21 @@ def _case_environment(folder: Path, receipts: tuple[tuple[Path, Path], ...]) -> 
     return {cases.FOLDER: str(receipts[0][1]), cases.NONCE: nonce}
 
 
-def _judged_by_cases(check: Check, record: ProcessRecord, profile: Profile) -> CheckRun:
+def _judged_by_cases(check: Check, record: ProcessRecord, profile: Profile, ran_as: str) -> CheckRun:
     """The cases of its kind are the tests of this check (specification M21)."""
     folder = Path(record.log).parent
     nonce = files.read_bounded(folder / _NONCE, 100).decode()
     found = cases.read(folder / "receipts", nonce, profile)
     tests = cases.tests(found, check.kind)
-    reasons = (_failing(tests), cases.reason(found, profile, check.kind), _exit_reason(record))
+    reasons = (_failing(tests), cases.reason(found, profile, check.kind), _exit_reason(record, ran_as))
     reason = " ".join(part for part in reasons if part) or _empty_reason(check, tests)
     return msgspec.structs.replace(_run_of(check, record, tests, reason), seen=found.of(check.kind))
 
 
-def _judged(check: Check, record: ProcessRecord, profile: Profile) -> CheckRun:
+def _judged(check: Check, record: ProcessRecord, profile: Profile, ran_as: str = "") -> CheckRun:
+    """Judge a run; `ran_as` names the check whose run it was, if this one did not run by itself."""
     if profile.case_kind(check.kind) is not None:
-        return _judged_by_cases(check, record, profile)
+        return _judged_by_cases(check, record, profile, ran_as)
     tests: Tests | None = None
     reason = ""
     try:
@@ -149,7 +173,7 @@ def _judged(check: Check, record: ProcessRecord, profile: Profile) -> CheckRun:
     except (DisagreementError, PathError) as error:
         # What only looks like a report matters where a report is asked for.
         reason = str(error) if check.kind == "test" or check.census is not Census.AUTO else ""
-    exit_reason = _exit_reason(record)
+    exit_reason = _exit_reason(record, ran_as)
     reason = f"{_failing(tests)}{exit_reason}" if exit_reason else reason or _empty_reason(check, tests)
     return _run_of(check, record, tests, reason)
 
@@ -181,12 +205,15 @@ def _reports(record: ProcessRecord) -> Path:
     return Path(record.log).with_name("reports")
 
 
-def _exit_reason(record: ProcessRecord) -> str:
+def _exit_reason(record: ProcessRecord, ran_as: str) -> str:
     if record.limit is not None:
         return f"it was ended: {record.limit_detail or record.limit}"
     if record.exit_code == 0:
         return ""
     how = f"signal {record.signal}" if record.exit_code is None else f"exit code {record.exit_code}"
+    if ran_as:
+        # The check that ran shows the lines: said once for each kind, they would crowd out what the kinds have to say.
+        return f"{how}, in the run of {ran_as}"
     return f"{how}. Its last lines:\n{tail(Path(record.log), 20)}"
 
 
