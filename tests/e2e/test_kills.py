@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.repositories import git, write
-from tests.support.shop import Shop, open_shop, settle
+from tests.support.shop import WORKER, Shop, kill, open_shop, settle
 from tests.support.wholeness import expected_tree, finish, remote_of, shoot, whole
 
 pytestmark = pytest.mark.e2e
@@ -182,3 +182,31 @@ def test_killed_in_the_middle_of_a_push(tmp_path: Path, name: str, targets: str)
     assert code == (-signal.SIGKILL if "supervisor" in targets else 0), shop.said()
     finish(shop)
     whole(shop, ("a",), remote)
+
+
+def shoot_sandbox(shop: Shop, step: str, phase: str) -> None:
+    """Kill what a step runs, from outside, as a kernel does that is short of memory."""
+    shop.in_step(step, phase)
+    end = time.monotonic() + 20
+    while not any("bwrap" in one.name() for one in shop.workers()):
+        assert time.monotonic() < end, shop.said()
+        time.sleep(0.05)
+    kill(shop.workers())
+
+
+@pytest.mark.guarantee("M19", "M27", "K6")
+def test_what_is_killed_from_outside_counts_against_nobody(tmp_path: Path) -> None:
+    shop = open_shop(tmp_path, ("a",), worker=WORKER)
+    shop.configure(worker={"max_attempts": 1})
+    shop.raise_flag("worker")
+    shop.raise_flag("check")
+    supervisor = shop.begin()
+    shoot_sandbox(shop, "a.1.attempt", "worker")
+    shop.lower_flag("worker")
+    shoot_sandbox(shop, "a.2.verify", "check:test")
+    shop.lower_flag("check")
+    assert settle(shop, supervisor) == 0, shop.said()
+    kinds = shop.kinds()
+    assert (kinds.count("attempt.lost"), kinds.count("check.killed")) == (1, 1)
+    assert not any(kind.startswith("attempt.refused") for kind in kinds)
+    whole(shop, ("a",))

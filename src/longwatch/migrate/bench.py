@@ -1,11 +1,13 @@
 """The workbench: what worker and checks see of this machine, derived once from the settings (specification M15)."""
 
 import os
+import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
+from longwatch.kernel.child import ProcessRecord
 from longwatch.kernel.errors import ConfigError
 from longwatch.migrate.place import INSIDE, Place
 from longwatch.migrate.repository.checkout import object_folders
@@ -32,6 +34,10 @@ class Bench(msgspec.Struct, frozen=True, kw_only=True):
     def inside(self, checkout: Path) -> Path:
         """Return where a checkout stands for the command: elsewhere if the sandbox confines, where it lies if not."""
         return INSIDE if self.sandbox.confines else checkout
+
+    def killed(self, record: ProcessRecord) -> bool:
+        """Return whether the sandbox itself was killed, by nobody of ours: what runs inside cannot reach it."""
+        return self.sandbox.confines and record.signal == signal.SIGKILL and record.limit is None
 
     def _basics(self) -> dict[str, str]:
         home = HOME if self.sandbox.confines else str(Path.home())

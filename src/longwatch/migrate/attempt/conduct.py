@@ -12,7 +12,7 @@ from longwatch.kernel import files
 from longwatch.kernel.child import Command, ProcessRecord
 from longwatch.kernel.errors import FailureClass, InterruptedWorkError, LongwatchError
 from longwatch.kernel.limits import LimitHit, Limits
-from longwatch.kernel.line import Failure, Outcome, Stopped
+from longwatch.kernel.line import Failure, Lost, Outcome, Stopped
 from longwatch.kernel.process import run, tail
 from longwatch.kernel.program import Work
 from longwatch.migrate import patterns
@@ -144,6 +144,8 @@ def _judge(work: Work[MigrateStep], desk: Desk, record: ProcessRecord, state: Tr
     usage = _usage(state)
     if record.limit is LimitHit.STOPPED or work.should_stop():
         return Stopped(_salvaged(desk))
+    if desk.bench.killed(record):
+        return Lost(f"{desk.step.title}: its worker was killed from outside. {_salvaged(desk)}".strip())
     end = RunEnd(
         exit_code=record.exit_code,
         limit=record.limit,

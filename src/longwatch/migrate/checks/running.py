@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import signal
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
@@ -26,7 +25,7 @@ _LOG_BYTES = 256 * 1024**2
 _REPORT_BYTES = 64 * 1024**2
 _NAMED = 20
 _KILLS = 3
-\"\"\"So often is a run made again that was killed from outside.\"\"\"
+"""So often is a run made again that was killed from outside."""
 _NONCE = "nonce"
 
 
@@ -99,16 +98,11 @@ def run_check(check: Check, checking: Checking, profile: Profile) -> CheckRun:
     """
     for _ in range(_KILLS):
         ran = _run_once(check, checking, profile)
-        if not killed(ran.record, checking.bench) or checking.work.should_stop():
+        if not checking.bench.killed(ran.record) or checking.work.should_stop():
             return ran
         text = f"{check.name} was killed from outside after {ran.record.duration_s:.1f} s, and runs again."
         checking.work.note("check.killed", text)
     return _run_once(check, checking, profile)
-
-
-def killed(record: ProcessRecord, bench: Bench) -> bool:
-    """Return whether the sandbox itself was killed, by nobody of ours: what runs inside cannot reach it."""
-    return bench.sandbox.confines and record.signal == signal.SIGKILL and record.limit is None
 
 
 def _run_once(check: Check, checking: Checking, profile: Profile) -> CheckRun:
