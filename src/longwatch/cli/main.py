@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from longwatch import __version__
-from longwatch.cli import control, inspect, learn, migrate, supervise
+from longwatch.cli import control, inspect, learn, migrate, supervise, web
 
 app = typer.Typer(
     name="longwatch",
@@ -38,6 +38,7 @@ app.command()(inspect.verify)
 app.command()(inspect.events)
 app.command()(inspect.timings)
 app.command()(inspect.doctor)
+app.command()(web.web)
 app.command()(supervise.service)
 app.command()(learn.fetch)
 app.command("set-hours")(learn.set_hours)

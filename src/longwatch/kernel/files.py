@@ -181,6 +181,25 @@ def read_bounded(path: Path, max_bytes: int) -> bytes:
             os.close(descriptor)
 
 
+def read_ends(path: Path, head_bytes: int, tail_bytes: int) -> tuple[int, bytes, bytes]:
+    """Return the size, the beginning and the end of a regular file, each of them bounded; raises as `read_bounded`.
+
+    Of a file that fits into the two together the beginning is all.
+    """
+    with _explained("read", path, missing=True):
+        descriptor = _open_untrusted(path)
+        try:
+            facts = os.fstat(descriptor)
+            if not stat.S_ISREG(facts.st_mode):
+                raise PathError(f"{path} is a {_kind(facts.st_mode)}: a regular file is needed there")
+            size, together = facts.st_size, head_bytes + tail_bytes
+            if size <= together:
+                return size, os.pread(descriptor, together, 0), b""
+            return size, os.pread(descriptor, head_bytes, 0), os.pread(descriptor, tail_bytes, size - tail_bytes)
+        finally:
+            os.close(descriptor)
+
+
 def remove_recorded(path: Path, root: Path) -> None:
     """Remove a file or a whole tree at a recorded path below `root`, durably; a missing one is no error (K9).
 

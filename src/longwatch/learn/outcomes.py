@@ -1,6 +1,7 @@
 """What an outcome changes in a learn watch's state. Pure: one function per kind of step."""
 
 from collections.abc import Sequence
+from math import exp
 from operator import itemgetter
 from typing import TypeVar
 
@@ -192,6 +193,14 @@ def _counted(state: LearnState, found: Trained) -> LearnState:
     )
 
 
+def _path(ruling: Ruling | StrictRuling) -> dict[str, float]:
+    """Return where the evidence stands, for whoever draws its path; the strict rule has none."""
+    now = ruling.confirmation
+    if not isinstance(now, Confirmation):
+        return {}
+    return {"judged": now.problems, "evidence": exp(now.gain.peak), "needed": now.needed}
+
+
 def _confirmed(
     settings: LearnSettings, state: LearnState, step: Confirm, found: Confirmed
 ) -> tuple[LearnState, Said]:
@@ -206,6 +215,8 @@ def _confirmed(
         "problems": found.problems,
         "flipped": found.flips.flipped,
         "repeated": found.flips.repeated,
+        "experiment": state.experiment.number,
+        **_path(ruling),
     }
     note = Note("block.confirmed", text, numbers)
     confirmed = msgspec.structs.replace(
@@ -363,7 +374,7 @@ def _onward(settings: LearnSettings, state: LearnState, done: Stage | None = Non
     check = every and number % every == 0 and state.champion not in {BASE, newest.adapter}
     if check and done is None:
         return _stage(state, Stage.CHECK)
-    if settings.audit.humaneval and number % settings.audit.every == 0 and done is not Stage.AUDIT:
+    if settings.audit.wanted and number % settings.audit.every == 0 and done is not Stage.AUDIT:
         return _stage(state, Stage.AUDIT)
     return _begin(state)
 

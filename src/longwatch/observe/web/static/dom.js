@@ -1,0 +1,44 @@
+// Elements from values. Text is always text: nothing that a watch says is ever parsed as HTML.
+
+export function el(name, attributes = {}, ...children) {
+  const node = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
+    else node.setAttribute(key, value === true ? "" : String(value));
+  }
+  node.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return node;
+}
+
+export function svg(name, attributes = {}, ...children) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, String(value));
+  node.append(...children.flat());
+  return node;
+}
+
+export function duration(seconds) {
+  if (seconds === null || seconds === undefined) return "";
+  if (seconds < 60) return seconds < 10 ? `${seconds.toFixed(1)} s` : `${Math.round(seconds)} s`;
+  const units = [[86400, "d", 3600, "h"], [3600, "h", 60, "min"], [60, "min", 1, "s"]];
+  const whole = Math.round(seconds);
+  const [size, unit, less, smaller] = units.find(([size]) => whole >= size);
+  return `${Math.floor(whole / size)} ${unit} ${String(Math.floor((whole % size) / less)).padStart(2, "0")} ${smaller}`;
+}
+
+export function clock(stamp, zone) {
+  const options = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZone: zone };
+  return new Date(stamp).toLocaleTimeString("en-GB", options);
+}
+
+export function moment(stamp, zone) {
+  const options = { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23", timeZone: zone };
+  return `${new Date(stamp).toLocaleString("en-GB", options)} (${zone})`;
+}
+
+export function table(caption, heads, rows) {
+  const head = heads.map(([text, kind]) => el("th", { scope: "col", class: kind }, text));
+  const body = rows.map((row) => el("tr", {}, row.map((cell, at) => el("td", { class: heads[at][1] }, cell))));
+  return el("div", { class: "scroll" }, el("table", {}, el("caption", {}, caption), el("thead", {}, el("tr", {}, head)), el("tbody", {}, body)));
+}
