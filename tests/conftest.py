@@ -5,7 +5,9 @@ import contextlib
 import os
 import shutil
 import signal
+import sys
 import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -17,6 +19,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Watches of one machine take turns; those of tests that run at the same time shall not wait for each other.
 os.environ["LONGWATCH_LOCKS"] = tempfile.mkdtemp(prefix="longwatch-locks-")
 atexit.register(shutil.rmtree, os.environ["LONGWATCH_LOCKS"], ignore_errors=True)
+
+# Where `python3` is a script that first looks for a version (pyenv, asdf), each start of it starts twenty programs more.
+if (found := shutil.which("python3")) and Path(found).resolve().read_bytes()[:2] == b"#!":
+    os.environ["PATH"] = f"{Path(sys.base_prefix, 'bin')}:{os.environ['PATH']}"
 
 # How slow a draw or an example is says how busy the machine is, and nothing about the test.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
