@@ -54,7 +54,8 @@ def _decoded(name: str, raw: bytes) -> object:
         raise _FormError(Problem(where, "is not UTF-8 text: save it with the encoding UTF-8")) from error
     except json.JSONDecodeError as error:
         where = f"{name}: line {error.lineno}, column {error.colno}"
-        raise _FormError(Problem(where, f"is no JSON: {error.msg}")) from error
+        what = error.msg.removesuffix(" at").removesuffix(" starting")
+        raise _FormError(Problem(where, f"is no JSON: {what}")) from error
     except ValueError as error:
         # The one thing that the standard library refuses besides: thousands of digits.
         raise _FormError(Problem(name, "holds a number with too many digits: shorten it")) from error

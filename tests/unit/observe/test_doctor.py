@@ -22,6 +22,7 @@ from longwatch.migrate.doctor import forecast
 from longwatch.migrate.state import MigrateState
 from longwatch.migrate.steps import CardRef, Surveyed
 from longwatch.observe import doctor, host
+from longwatch.observe.reports import examination_text
 
 GIB = 1024**3
 
@@ -271,3 +272,17 @@ def crowd(watch: Watch, *, cards: int) -> None:
     grown = msgspec.structs.replace(state, survey=Surveyed(head=state.head, cards=known))
     store.commit(snapshot.generation, line=msgspec.json.encode(grown))
     store.close()
+
+
+@pytest.mark.guarantee("M36", "K38")
+def test_a_finding_with_several_problems_is_told_line_by_line():
+    found = Finding(
+        name="queue", standing=Standing.WRONG, text="queue: 2 problems\n  a: b\n  c: \x1b[2Jd", mend="mend"
+    )
+    first, second, third, mend, verdict = examination_text(
+        doctor.Examination(watch="", findings=(found,))
+    ).splitlines()
+    assert first == "WRONG  queue  queue: 2 problems"
+    assert (second.strip(), third.strip()) == ("a: b", "c:  [2Jd")
+    assert mend.strip() == "-> mend"
+    assert verdict == "1 of 1 must be mended."
