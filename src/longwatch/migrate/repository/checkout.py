@@ -17,13 +17,16 @@ from longwatch.migrate.repository.git import GITLINK, Entry, Git, names
 
 BRANCH = "work"
 """The branch that a private clone has checked out."""
-_CONFIG = (
-    ("gc.auto", "0"),
-    ("maintenance.auto", "false"),
-    ("core.autocrlf", "false"),
-    ("user.name", "Longwatch worker"),
-    ("user.email", "worker@longwatch.invalid"),
-)
+_CONFIG = b"""[gc]
+	auto = 0
+[maintenance]
+	auto = false
+[core]
+	autocrlf = false
+[user]
+	name = Longwatch worker
+	email = worker@longwatch.invalid
+"""
 _ALTERNATES_DEPTH = 5  # git itself follows no more
 
 
@@ -109,18 +112,19 @@ def remove(path: Path, root: Path) -> None:
 
 def _empty(git: Git, target: Path) -> Git:
     """A repository without commits at `target` that borrows the objects of `git` and nothing else."""
-    form = git.line("rev-parse", "--show-object-format")
-    git.neutral().run(
+    form, is_shallow = git.line("rev-parse", "--show-object-format", "--is-shallow-repository").split()
+    objects, shallow = git.internals("objects", "shallow")
+    git.quiet().run(
         "init", "--quiet", "--template=", f"--object-format={form}", f"--initial-branch={BRANCH}", str(target)
     )
-    clone = Git(target).neutral()
-    for key, value in _CONFIG:
-        clone.run("config", key, value)
-    info = files.make_folder(target / ".git" / "objects" / "info")
-    files.replace(info / "alternates", os.fsencode(f"{git.internal('objects').resolve()}\n"), 0o644)
-    if git.is_shallow():
-        files.replace(target / ".git" / "shallow", git.internal("shallow").read_bytes(), 0o644)
-    return clone
+    own = target / ".git"
+    files.replace(own / "config", (own / "config").read_bytes() + _CONFIG, 0o644)
+    info = files.make_folder(own / "objects" / "info")
+    files.replace(info / "alternates", os.fsencode(f"{objects.resolve()}\n"), 0o644)
+    if is_shallow == "true":
+        files.replace(own / "shallow", shallow.read_bytes(), 0o644)
+    # No filter is configured in it: that file is ours, and nobody else's counts.
+    return Git(target).quiet()
 
 
 def _alternates(folder: Path) -> tuple[Path, ...]:

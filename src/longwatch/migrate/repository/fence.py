@@ -38,10 +38,9 @@ def take(git: Git, branch: str, protected: Iterable[Path], *, landing: bool = Fa
     With `landing` other attempts may land meanwhile, so where the branch stands is left out: the watch itself compares
     that with what it landed, before it begins anything. Raises `LongwatchError` if something cannot be read.
     """
-    hooks = {git.internal("hooks"), git.common_dir() / "hooks"}
-    inside = {git.internal(name) for name in _GIT_FILES}
+    inside = {git.common_dir() / "hooks", *git.internals("hooks", *_GIT_FILES)}
     entries: dict[str, str] = {}
-    for path in (*protected, *hooks, *inside):
+    for path in (*protected, *inside):
         entries |= _facts(git.root / path)
     return Fence(entries=entries | _settings(git) | _position(git, branch, landing=landing))
 

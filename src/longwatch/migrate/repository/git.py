@@ -188,9 +188,13 @@ class Git(msgspec.Struct, frozen=True, kw_only=False):
         """The same repository with more environment variables for each command."""
         return msgspec.structs.replace(self, variables={**self.variables, **variables})
 
+    def quiet(self) -> "Git":
+        """The same repository with nothing of the machine's or the person's own configuration; its filters still run."""
+        return self.with_variables(**_NEUTRAL).with_config(*_NEUTRAL_CONFIG)
+
     def neutral(self) -> "Git":
         """The same repository with nothing of the person's or the machine's configuration that runs programs."""
-        quiet = self.with_variables(**_NEUTRAL).with_config(*_NEUTRAL_CONFIG)
+        quiet = self.quiet()
         return quiet.with_config(*quiet.filter_switches())
 
     def outside(self, folder: Path, index: Path) -> "Git":
@@ -224,6 +228,13 @@ class Git(msgspec.Struct, frozen=True, kw_only=False):
         """Path of a file inside the repository's folder, as git itself finds it (`index.lock`, `hooks`)."""
         return self.root / self.line("rev-parse", "--git-path", name)
 
+    def internals(self, *names: str) -> tuple[Path, ...]:
+        """The same for several files, in one question."""
+        found = self.line("rev-parse", *(part for name in names for part in ("--git-path", name))).split("\n")
+        if len(found) != len(names):  # the name of a folder above has a line end in it
+            return tuple(map(self.internal, names))
+        return tuple(self.root / path for path in found)
+
     def configuration(self) -> tuple[tuple[str, str], ...]:
         """Every effective setting as (key, value), in git's order; keys of a setting without value have ``true``."""
         items = self.run("config", "--list", "-z").split(b"\0")
@@ -246,10 +257,6 @@ class Git(msgspec.Struct, frozen=True, kw_only=False):
         """What the person has begun and not ended: `merge`, `rebase`, `cherry-pick`, `revert` or `bisect`."""
         folder = self.git_dir()
         return next((what for name, what in _OPERATIONS.items() if (folder / name).exists()), None)
-
-    def is_shallow(self) -> bool:
-        """True if the history was cut by a shallow clone."""
-        return self.line("rev-parse", "--is-shallow-repository") == "true"
 
     def dirty_paths(self) -> tuple[str, ...]:
         """Paths that differ from HEAD in the index or the working tree, and untracked ones; no ignored ones."""

@@ -56,7 +56,7 @@ def holders(git: Git, locks: Iterable[Path]) -> tuple[int, ...]:
 def _locks(git: Git, refs: Iterable[str]) -> Iterator[Path]:
     folder = git.git_dir()
     fixed = ("index.lock", "HEAD.lock", "packed-refs.lock", *(f"{ref}.lock" for ref in refs))
-    candidates = (*(git.internal(name) for name in fixed), *folder.glob("next-index-*.lock"))
+    candidates = (*git.internals(*fixed), *folder.glob("next-index-*.lock"))
     return (lock for lock in candidates if lock.exists())
 
 
