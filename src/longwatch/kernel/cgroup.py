@@ -16,6 +16,7 @@ import msgspec
 
 _PREFIX = "longwatch-"
 _CONTROLLERS = ("memory", "pids")
+_LINKS_OF_A_LEAF = 2
 
 
 class CgroupKind(StrEnum):
@@ -180,6 +181,15 @@ def _named(top: Path, name: str) -> Iterator[Path]:
         yield from (
             Path(parent, folder) for folder in folders if folder == name or folder.startswith(f"{name}.")
         )
+        folders[:] = [folder for folder in folders if not _is_leaf(f"{parent}/{folder}")]
+
+
+def _is_leaf(folder: str) -> bool:
+    """True if no group lies below this one: then it has two links, and its long list of files need not be read."""
+    try:
+        return os.stat(folder).st_nlink == _LINKS_OF_A_LEAF  # noqa: PTH116 - a Path per group is slow
+    except FileNotFoundError:
+        return True
 
 
 def members(group: Group) -> frozenset[int]:

@@ -39,7 +39,8 @@ class Stat(msgspec.Struct, frozen=True):
 def read_stat(pid: int) -> Stat | None:
     """Read /proc/PID/stat; `None` if there is no such process, or it is hidden from us."""
     try:
-        raw = Path(f"/proc/{pid}/stat").read_bytes()
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:  # noqa: PTH123 - a Path per process is slow
+            raw = file.read()
     except _GONE:
         return None
     # The name in parentheses may itself hold spaces and parentheses: the last one closes it.
@@ -113,11 +114,14 @@ def _marked(pid: int, cookie: str) -> Identity | None:
 
 def _carries(pid: int, cookie: str) -> bool:
     try:
-        environment = Path(f"/proc/{pid}/environ").read_bytes()
+        with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:  # noqa: PTH123 - a Path per process is slow
+            environment = file.read()
     except OSError:  # gone, forbidden, or without memory of its own: each means that it isn't found this way
         return False
     mark = f"{COOKIE_VARIABLE}={cookie}".encode()
-    return any(entry == mark or entry.startswith(mark + b".") for entry in environment.split(b"\0"))
+    return mark in environment and any(
+        entry == mark or entry.startswith(mark + b".") for entry in environment.split(b"\0")
+    )
 
 
 def open_pidfd(identity: Identity) -> int | None:
