@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,7 +18,10 @@ from longwatch.kernel.attestation import (
 )
 from longwatch.kernel.digest import Digest
 from longwatch.kernel.errors import IntegrityError, LongwatchError
-from longwatch.kernel.signing import SigningKey
+
+if TYPE_CHECKING:
+    # Who only reads receipts need not load what signs them.
+    from longwatch.kernel.signing import SigningKey
 
 MAX_BYTES = 16 * 1024 * 1024
 _NAME = re.compile(r"([0-9a-f]{64})\.json")
@@ -66,7 +70,7 @@ class ReceiptStore:
 
 
 def sign_test_result(
-    store: ReceiptStore, key: SigningKey, subject: tuple[Descriptor, ...], predicate: TestResult
+    store: ReceiptStore, key: "SigningKey", subject: tuple[Descriptor, ...], predicate: TestResult
 ) -> Digest:
     """Leave the receipt of one check and return its name.
 
@@ -78,7 +82,7 @@ def sign_test_result(
 
 
 def sign_summary(
-    store: ReceiptStore, key: SigningKey, subject: tuple[Descriptor, ...], predicate: Summary
+    store: ReceiptStore, key: "SigningKey", subject: tuple[Descriptor, ...], predicate: Summary
 ) -> Digest:
     """Leave the receipt of one decision and return its name.
 
@@ -94,6 +98,6 @@ def sign_summary(
     return _sign(store, key, SummaryStatement(type=STATEMENT_TYPE, subject=subject, predicate=predicate))
 
 
-def _sign(store: ReceiptStore, key: SigningKey, statement: Statement) -> Digest:
+def _sign(store: ReceiptStore, key: "SigningKey", statement: Statement) -> Digest:
     attestation.refuse_empty(statement)
     return store.put(key.seal(msgspec.json.encode(statement)))

@@ -4,18 +4,22 @@ Everything that is wrong is said at once (specification M13): a worker that is t
 attempts as there are faults.
 """
 
+import functools
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from itertools import islice
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
 import msgspec
-from jsonschema import Draft202012Validator
 
 from longwatch.migrate.declared import Declared
 from longwatch.migrate.names import bad_path
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
 
 MAX_RESULT_BYTES = 1024 * 1024
 MAX_TEXT = 4000
@@ -107,10 +111,13 @@ CASES_SCHEMA = msgspec.json.encode(
     }
 )
 """The same where the profile has cases."""
-_VALIDATORS = {
-    cases: Draft202012Validator(msgspec.json.decode(schema))
-    for cases, schema in ((False, RESULT_SCHEMA), (True, CASES_SCHEMA))
-}
+
+
+@functools.cache
+def _validator(*, cases: bool) -> "Draft202012Validator":
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 - slow to load, and many an attempt has no answer
+
+    return Draft202012Validator(msgspec.json.decode(CASES_SCHEMA if cases else RESULT_SCHEMA))
 
 
 def read_result(raw: bytes, nonce: str, *, cases: bool = False) -> Result | tuple[str, ...]:
@@ -122,7 +129,7 @@ def read_result(raw: bytes, nonce: str, *, cases: bool = False) -> Result | tupl
         return (value.reason,)
     wrong = (
         *(f"{key}: stands there twice" for key in repeated),
-        *_schema_violations(value, _VALIDATORS[cases]),
+        *_schema_violations(value, _validator(cases=cases)),
         *_rule_violations(value if isinstance(value, dict) else {}, nonce),
     )
     if wrong:
@@ -154,7 +161,7 @@ def _parse(raw: bytes) -> tuple[object, tuple[str, ...]]:
         return _NoJson("the result is nested too deeply"), ()
 
 
-def _schema_violations(value: object, validator: Draft202012Validator) -> Iterator[str]:
+def _schema_violations(value: object, validator: "Draft202012Validator") -> Iterator[str]:
     # A megabyte of nonsense has half a million errors.
     for error in islice(validator.iter_errors(value), 2 * _MAX_NAMED):
         place = ".".join(str(part) for part in error.absolute_path) or "the result"

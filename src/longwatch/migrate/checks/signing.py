@@ -73,8 +73,9 @@ def sign(place: Place, git: Git, candidate: Candidate, card: Card, seen: Witness
 
 def _subjects(git: Git, candidate: Candidate) -> tuple[Descriptor, ...]:
     """The commit with its tree, and every file that the change left."""
-    contents = ((path, git.show(candidate.commit, path)) for path in candidate.paths)
-    artifacts = (artifact(path, of_bytes(content)) for path, content in contents if content is not None)
+    left = git.files(candidate.commit, *candidate.paths)
+    there = (left[path] for path in candidate.paths if path in left)
+    artifacts = (artifact(file.path, of_bytes(git.blob(file.blob))) for file in there)
     return (git_subject(commit=candidate.commit, tree=candidate.tree), *artifacts)
 
 

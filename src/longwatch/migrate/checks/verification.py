@@ -27,7 +27,7 @@ from longwatch.migrate.queue import survey
 from longwatch.migrate.queue.cards import Card, checks_of
 from longwatch.migrate.queue.folder import Folder
 from longwatch.migrate.repository import checkout
-from longwatch.migrate.repository.git import Change, Git
+from longwatch.migrate.repository.git import Change, Entry, Git
 from longwatch.migrate.repository.overlay import overlay
 from longwatch.migrate.settings import Check
 from longwatch.migrate.steps import Candidate, MigrateStep, Refusal, Refused, Verified, Verify
@@ -272,18 +272,18 @@ def _mixed(
 
 
 def _findings(
-    court: Court, changes: Iterable[Change], touched: tuple[Change, ...]
+    court: Court, changes: tuple[Change, ...], touched: tuple[Change, ...]
 ) -> Iterable[weakening.Finding]:
-    tests = {change.path for change in touched}
+    tests, git, candidate = {change.path for change in touched}, court.git, court.candidate
+    paths = tuple(change.path for change in changes)
+    old, new = (git.files(commit, *paths) for commit in (candidate.baseline, candidate.commit))
     for change in changes:
-        before = _text(court.git, court.candidate.baseline, change.path)
-        after = _text(court.git, court.candidate.commit, change.path)
+        before, after = (_text(git, side.get(change.path)) for side in (old, new))
         if change.path in tests or change.path.endswith(_TESTS_INSIDE):
             yield from weakening.findings(change.path, before, after)
         if change.path not in tests and after is not None:
             yield from weakening.suspicious(change.path, before, after)
 
 
-def _text(git: Git, commit: str, path: str) -> str | None:
-    content = git.show(commit, path)
-    return None if content is None else content.decode("utf-8", "replace")
+def _text(git: Git, file: Entry | None) -> str | None:
+    return None if file is None else git.blob(file.blob).decode("utf-8", "replace")

@@ -307,8 +307,14 @@ class Git(msgspec.Struct, frozen=True, kw_only=False):
 
     def show(self, commit: str, path: str) -> bytes | None:
         """The bytes of a file at a commit as they are stored; `None` if there is no file."""
-        entry = next(iter(self.ls_tree(commit, path)), None)
-        return self.blob(entry.blob) if entry is not None and entry.path == path else None
+        entry = self.files(commit, path).get(path)
+        return None if entry is None else self.blob(entry.blob)
+
+    def files(self, commit: str, *paths: str) -> dict[str, Entry]:
+        """Those of the paths that are files of a commit; a folder's name stands for nothing."""
+        wanted = frozenset(paths)
+        found = self.ls_tree(commit, *paths) if paths else ()
+        return {entry.path: entry for entry in found if entry.path in wanted}
 
     def ls_tree(self, commit: str, *paths: str) -> tuple[Entry, ...]:
         """Every file of a commit, or only those at or below `paths`."""

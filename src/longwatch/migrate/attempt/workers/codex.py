@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
-import tomlkit
-
 from longwatch.kernel import files
 from longwatch.kernel.errors import ConfigError
 from longwatch.kernel.line import Failure
@@ -106,6 +104,8 @@ def _variables(inside: Path) -> Mapping[str, str]:
 
 
 def _write_home(host: Path, request: WorkRequest) -> None:
+    import tomlkit  # noqa: PLC0415 - only this adapter needs it, and all are loaded
+
     source = Path(request.environment.get("CODEX_HOME") or request.home / ".codex")
     credentials = source / "auth.json"
     if credentials.is_file():
