@@ -48,6 +48,7 @@ def _signals():
 PLAN = (
     ("confirmed", Recovery.CONFIRM),
     ("adopted", Recovery.ADOPT),
+    ("rejoined", Recovery.REJOIN),
     ("rerun", Recovery.RERUN),
     ("resumed", Recovery.RESUME),
 )

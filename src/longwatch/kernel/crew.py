@@ -78,7 +78,7 @@ class Crew(Generic[T]):
         member = Member(
             step, left.cookie, left.began, base_s=left.base_s, last_s=left.active_s, runs=left.runs
         )
-        if step.recovery is Recovery.ADOPT and left.identity is not None:
+        if step.recovery in {Recovery.ADOPT, Recovery.REJOIN} and left.identity is not None:
             member.running = self._executor.attach(left.identity, left.cookie)
         if member.running is None:
             self._executor.end_leftovers(left.identity, left.cookie)

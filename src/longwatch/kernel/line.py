@@ -30,6 +30,8 @@ class Recovery(StrEnum):
     """It checkpoints itself: end what is left of it, run it again and it goes on."""
     ADOPT = "adopt"
     """It may still run: wait for it, never start a second. If it is dead the line is told that it is lost."""
+    REJOIN = "rejoin"
+    """Idempotent and long: if it still runs wait for it, never start a second; if it is dead run it again."""
     CONFIRM = "confirm"
     """End what is left of it, then ask the outside world what happened."""
     RECONCILE = "reconcile"

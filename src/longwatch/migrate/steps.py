@@ -118,12 +118,15 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Verify(Step, frozen=True, kw_only=True, tag="verify"):
-    """Run the checks on a candidate in clean checkouts that the worker never touched, and sign what was seen."""
+    """Run the checks on a candidate in clean checkouts that the worker never touched, and sign what was seen.
+
+    It survives a dead supervisor: checks may take long.
+    """
 
     job: str
     candidate: Candidate
     card: str
-    recovery: Recovery = Recovery.RERUN
+    recovery: Recovery = Recovery.REJOIN
     cycle: Cycle = Cycle.CONTINUES
 
     @property

@@ -153,12 +153,18 @@ def test_a_program_that_dies_is_run_again_or_lost_by_its_class(tmp_path):
     effects = tmp_path / "effects"
     plan = (
         toy.step("rerun", "die-once", recovery=Recovery.RERUN),
+        toy.step("rejoined", "die-once", recovery=Recovery.REJOIN),
         toy.step("confirmed", "die-once", recovery=Recovery.CONFIRM, once=str(effects)),
         toy.step("resumed", "die-once", recovery=Recovery.RESUME),
     )
     watch = toy.make(tmp_path, plan)
     assert toy.supervisor(watch).run() is ExitCode.OK
-    assert toy.state(watch).outcomes == ("rerun:succeeded", "confirmed:succeeded", "resumed:succeeded")
+    assert toy.state(watch).outcomes == (
+        "rerun:succeeded",
+        "rejoined:succeeded",
+        "confirmed:succeeded",
+        "resumed:succeeded",
+    )
     assert len(effects.read_text().splitlines()) == 1, "a confirmed effect is never made twice"
 
 
@@ -215,9 +221,10 @@ def test_a_second_signal_ends_a_deaf_child_at_once(tmp_path):
 
 
 @pytest.mark.guarantee("K23", "K6", "K35")
-def test_a_child_that_outlived_its_supervisor_is_adopted_and_never_doubled(tmp_path):
+@pytest.mark.parametrize("recovery", [Recovery.ADOPT, Recovery.REJOIN])
+def test_a_child_that_outlived_its_supervisor_is_adopted_and_never_doubled(tmp_path, recovery):
     effects = tmp_path / "effects"
-    watch = toy.make(tmp_path, (toy.step("long", recovery=Recovery.ADOPT, sleep_s=2.0, once=str(effects)),))
+    watch = toy.make(tmp_path, (toy.step("long", recovery=recovery, sleep_s=2.0, once=str(effects)),))
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.support.toy", "supervise", str(tmp_path)], cwd=toy.PROJECT
     )
