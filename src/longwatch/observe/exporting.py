@@ -1,7 +1,9 @@
 """`export`: the champion as a model of its own (specification L37). It only reads the watch, so it may run beside its supervisor."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,13 +13,16 @@ from longwatch.kernel.program import Work
 from longwatch.kernel.store import Store
 from longwatch.kernel.watch import Watch
 from longwatch.learn import settings
-from longwatch.learn.exporting.story import Exported, Format, Wanted, export, number_of
+from longwatch.learn.line import ENVIRONMENT
 from longwatch.learn.place import Place
 from longwatch.learn.sides import tasks_of
 from longwatch.learn.state import LearnState
 from longwatch.learn.steps import BASE, Anchor, LearnStep, Window
 from longwatch.learn.tasks import Split
 from longwatch.observe import kinds
+
+if TYPE_CHECKING:
+    from longwatch.learn.exporting.story import Exported, Format
 
 Told = Callable[[str, str, int | None, int | None], None]
 """What is being done, a few words more, how much of it is done, and how much there is."""
@@ -43,29 +48,32 @@ class _Shown(Work[LearnStep]):
         self._told(phase, text, done, total)
 
 
-def run(watch: Watch, target: Path, *, form: str, number: str, told: Told) -> Exported:
+def run(watch: Watch, target: Path, *, form: str, number: str, told: Told) -> "Exported":
     """Export the champion of a watch, proved on its sealed tasks.
 
     Raises:
         RefusedError: there is no champion yet, the watch is no learn watch, or as `export`.
         IntegrityError, NotReadyError, TransientError: as `export`.
     """
-    chosen = _format(form)
-    wanted_number = number_of(chosen, number)
     place = _place(watch)
     champion, sealed, experiment = _champion(watch)
+    # Every exam is computed with these, and torch reads them when it is loaded.
+    os.environ.update(ENVIRONMENT)
+    from longwatch.learn.exporting.story import Wanted, export, number_of  # noqa: PLC0415 - loads torch
+
+    chosen = _format(form)
     wanted = Wanted(
         champion=digest(champion),
         target=target,
         format=chosen,
-        number=wanted_number,
+        number=number_of(chosen, number),
         tasks=tasks_of(place.windows, sealed, Split.SEALED),
     )
     step = Anchor(id="export", number=experiment, window=sealed, candidate=champion, rivals=())
     return export(_Shown(watch.root, step, told), place, wanted)
 
 
-def text(made: Exported) -> str:
+def text(made: "Exported") -> str:
     """Say what was exported, for a person."""
     found = made.provenance
     return (
@@ -74,7 +82,9 @@ def text(made: Exported) -> str:
     )
 
 
-def _format(name: str) -> Format:
+def _format(name: str) -> "Format":
+    from longwatch.learn.exporting.story import Format  # noqa: PLC0415 - as above
+
     found = next((one for one in Format if one == name), None)
     if found is None:
         raise RefusedError(f"there is no format {name!r}: choose {', '.join(Format)}")

@@ -184,6 +184,7 @@ class _Learn:
     def examine(self, state: bytes | None) -> Iterator[Finding]:
         from longwatch.kernel.clock import now  # noqa: PLC0415 - only `doctor` needs it
         from longwatch.learn import preflight  # noqa: PLC0415 - the same
+        from longwatch.learn.generations import entering  # noqa: PLC0415 - the same
         from longwatch.learn.readiness import telling  # noqa: PLC0415 - the same
         from longwatch.learn.readiness.machine import Machine  # noqa: PLC0415 - the same
 
@@ -191,6 +192,7 @@ class _Learn:
         known = self.line.begin() if state is None else msgspec.json.decode(state, type=self.line.state_type)
         seen = Machine(self._watch, self.settings, everything=True).read(known.experiment.number)
         yield from telling.findings(seen, self.settings, now())
+        yield from entering.findings(self._watch, self.settings, known)
 
     def since_verified(self, state: bytes) -> tuple[Section, ...]:
         known = msgspec.json.decode(state, type=self.line.state_type)

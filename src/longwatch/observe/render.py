@@ -121,7 +121,7 @@ def step_line(step: StepStatus) -> str:
     idle = f", idle {duration(step.idle_s)}" if step.idle_s >= 1 else ""
     left = "" if step.left_s is None else f", about {duration(step.left_s)} to go"
     counted = progress_bar(step.done, step.total)
-    return f"{step.id}: {step.phase or 'begins'}{said}{counted} ({duration(step.active_s)}{idle}{left})"
+    return f"{step.title or step.id}: {step.phase or 'begins'}{said}{counted} ({duration(step.active_s)}{idle}{left})"
 
 
 def progress_bar(done: int | None, total: int | None, width: int = 16) -> str:

@@ -8,7 +8,7 @@ from longwatch.kernel.errors import ConfigError
 from longwatch.kernel.instant import Instant, remaining_s
 from longwatch.kernel.journal import Event
 from longwatch.kernel.lifecycle import EXIT_CODES, Lifecycle, Phase
-from longwatch.kernel.line import Progress
+from longwatch.kernel.line import Progress, Step
 from longwatch.kernel.request import Request
 from longwatch.kernel.store import OpenStep, Store
 from longwatch.kernel.watch import Watch
@@ -29,6 +29,8 @@ class StepStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     active_s: float
+    title: str = ""
+    """What it is, for a person."""
     phase: str = ""
     text: str = ""
     done: int | None = None
@@ -70,6 +72,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 class _Shown(msgspec.Struct, frozen=True, kw_only=True):
     """What only the application and its settings know; a broken file leaves it empty, and the rest still shows."""
 
+    step_type: object = Step
     kind: str = ""
     summary: tuple[tuple[str, str], ...] = ()
     details: msgspec.Struct | None = None
@@ -108,7 +111,7 @@ def _read(watch: Watch, store: Store) -> Status:
         events=snapshot.seq,
         pending_requests=tuple(_wish(request) for _, request in pending),
         supervisor=supervising(watch),
-        steps=tuple(_step(step) for step in store.open_steps()),
+        steps=tuple(_step(step, shown.step_type) for step in store.open_steps()),
         summary=shown.summary,
         details=shown.details,
         exit_code=None if code is None else int(code),
@@ -133,7 +136,13 @@ def _application(watch: Watch, state: bytes, store: Store) -> _Shown:
         return _Shown(problem=str(error))
     settings = application.settings
     found = application.shown(state, store)
-    return _Shown(kind=settings.kind, summary=found.rows, details=found.details, zone=settings.observe.zone)
+    return _Shown(
+        step_type=application.line.step_type,
+        kind=settings.kind,
+        summary=found.rows,
+        details=found.details,
+        zone=settings.observe.zone,
+    )
 
 
 def _retry_s(life: Lifecycle, moment: Instant) -> float | None:
@@ -156,10 +165,11 @@ def supervising(watch: Watch) -> Supervising | None:
     return Supervising(pid=holder.identity.pid, host=holder.host, since=holder.since, alive=holder.living)
 
 
-def _step(step: OpenStep) -> StepStatus:
+def _step(step: OpenStep, step_type: object) -> StepStatus:
     shown = step.progress or Progress(phase="")
     return StepStatus(
         id=step.id,
+        title=_title(step, step_type),
         active_s=step.active_s,
         phase=shown.phase,
         text=shown.text,
@@ -168,3 +178,12 @@ def _step(step: OpenStep) -> StepStatus:
         idle_s=shown.idle_s,
         left_s=shown.left_s,
     )
+
+
+def _title(step: OpenStep, step_type: object) -> str:
+    try:
+        known: Step = msgspec.json.decode(step.step, type=step_type)
+    except msgspec.MsgspecError:
+        # Another version of this program began it; its id still says what it is.
+        return step.id
+    return known.title

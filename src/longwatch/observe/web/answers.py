@@ -29,6 +29,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     name: str
+    """The end of its path."""
     health: Health
     status: Status
 
@@ -80,7 +81,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 def card(name: str, watch: Watch) -> Card:
     """Return a watch as it is now."""
     seen = status.read(watch)
-    return Card(id=name, name=watch.root.name, health=health(seen), status=seen)
+    return Card(id=name, name="/".join(watch.root.parts[-2:]), health=health(seen), status=seen)
 
 
 def board(watch: Watch) -> msgspec.Struct:

@@ -1,7 +1,7 @@
 // The page: the list of watches, the one that is looked at, and the line that brings its news.
 
 import { read, wish } from "./asking.js";
-import { duration, el } from "./dom.js";
+import { duration, el, there } from "./dom.js";
 import { panels } from "./panels.js";
 
 const LISTING_MS = 5000;
@@ -32,7 +32,7 @@ async function list() {
 function watchButton(card) {
   const now = card.status.steps[0];
   return el("li", {}, el(
-    "button", { "aria-current": card.id === state.chosen, onclick: () => choose(card), title: card.status.watch },
+    "button", { "aria-current": card.id === state.chosen ? "true" : null, onclick: () => choose(card), title: card.status.watch },
     el("strong", {}, card.name), " ", el("span", { class: "small quiet" }, card.status.kind),
     el("br"), badge(card.health.level), el("span", { class: "small" }, ` ${card.status.phase}`),
     now ? bar(now) : null,
@@ -84,12 +84,12 @@ function draw(card) {
   const seen = card.status;
   document.title = `${card.name}: ${WORDS[card.health.level]}`;
   const help = card.health.command ? el("p", { class: "small" }, "In its folder: ", el("code", {}, card.health.command)) : null;
-  place("now").replaceChildren(
+  place("now").replaceChildren(...there([
     el("h2", {}, card.name), el("p", { class: "small quiet" }, seen.watch),
     el("p", { class: "said", "aria-live": "polite" }, badge(card.health.level), ` ${card.health.sentence}`), help,
     controls(card), el("div", { "aria-label": "What runs now", role: "group" }, seen.steps.map(running)),
     el("dl", {}, facts(seen).flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
-  );
+  ]));
 }
 
 function facts(seen) {
@@ -103,8 +103,8 @@ function facts(seen) {
 function running(step) {
   const left = step.left_s === null ? "" : `, about ${duration(step.left_s)} left`;
   const idle = step.idle_s > 30 ? `, silent for ${duration(step.idle_s)}` : "";
-  const told = `${step.text || step.phase || "begins"} (${duration(step.active_s)}${left}${idle})`;
-  return el("div", {}, el("p", {}, el("code", {}, step.id), ` ${told}`), bar(step));
+  const told = `${step.phase || "begins"}${step.text && step.text !== step.phase ? `, ${step.text}` : ""} (${duration(step.active_s)}${left}${idle})`;
+  return el("div", {}, el("p", {}, el("strong", { title: step.id }, step.title || step.id), `: ${told}`), bar(step));
 }
 
 function bar(step) {

@@ -2,7 +2,7 @@
 
 import { read } from "./asking.js";
 import { lines } from "./charts.js";
-import { clock, duration, el, moment, table } from "./dom.js";
+import { clock, duration, el, moment, table, there } from "./dom.js";
 
 export function panels(kind) {
   return [
@@ -18,7 +18,7 @@ export function panels(kind) {
 function drawn(panel, card, look) {
   const refresh = async () => {
     try {
-      panel.replaceChildren(...(await look()).filter(Boolean));
+      panel.replaceChildren(...there(await look()));
     } catch (error) {
       panel.replaceChildren(el("p", { class: "bad" }, error.message));
     }
@@ -225,13 +225,13 @@ function receipts(panel, card) {
       const seen = await read(path(card, "verification"));
       const wrong = seen.receipts.filter((one) => one.answer !== "ok");
       const chain = seen.chain.answer === "ok";
-      answer.replaceChildren(
+      answer.replaceChildren(...there([
         el("p", { class: wrong.length || !chain ? "bad" : "ok", role: "status" }, wrong.length || !chain ? `${wrong.length} of ${seen.receipts.length} receipts do not hold; the event log ${chain ? "is whole" : "is broken"}.` : `${seen.receipts.length} receipts and the event log hold.`),
         chain ? null : el("p", { class: "bad" }, seen.chain.detail),
         table("Receipts", [["answer"], ["about"], ["receipt"], ["detail"]], [...wrong, ...seen.receipts.filter((one) => one.answer === "ok")].map((one) => [
           el("span", { class: one.answer === "ok" ? "ok" : "bad" }, one.answer), one.about, el("code", { title: one.receipt }, one.receipt.slice(0, 16)), one.detail,
         ])),
-      );
+      ]));
     } catch (error) {
       answer.replaceChildren(el("p", { class: "bad" }, error.message));
     }
