@@ -22,8 +22,8 @@ JOBS = {
 REFUSED = {
     ("primitives.torus", 1): "receipts/torus-default.case.json lies outside the owned paths",
     ("primitives.torus", 2): "the law of positive cases is broken: expected == actual does not hold",
-    ("placement.align", 1): "migration/evidence/primitives.mesh.primitive_torus_add.json is protected",
-    ("placement.randomize", 1): "migration/inventory.json is protected",
+    ("placement.align", 1): "migration/evidence/placement.object.align.json is protected",
+    ("placement.randomize", 1): "unable to write file 'migration/inventory.json'",
 }
 """What each dishonest or wrong attempt is refused for."""
 
@@ -68,7 +68,7 @@ def borrowed_evidence() -> str:
 
 
 def edited_inventory() -> str:
-    """An honest port that marks its unit as verified by itself."""
+    """An honest port that marks its unit as verified by itself. The sandbox shows it the inventory, and lets nobody write."""
     path = "migration/inventory.json"
     lines = (TEMPLATE / path).read_text(encoding="utf-8").splitlines()
     at = next(number for number, line in enumerate(lines) if '"id": "object.randomize_transform"' in line)

@@ -126,6 +126,9 @@ def test_programs_without_a_protocol() -> None:
     ends = [RunEnd(exit_code=3), RunEnd(exit_code=None), RunEnd(exit_code=None, limit=LimitHit.WALL)]
     kinds = [failure.kind for end in ends if (failure := of_exit(end))]
     assert kinds == ["fault", "fault", "interrupted"]
+    told = of_exit(RunEnd(exit_code=3, log_tail="no such option: --fast\n"))
+    assert told is not None
+    assert told.message == "the worker's program ended with exit code 3: no such option: --fast"
 
 
 @pytest.mark.guarantee("K26")

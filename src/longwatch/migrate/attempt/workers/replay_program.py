@@ -18,13 +18,22 @@ def main() -> int:
         print(line, flush=True)  # noqa: T201 - a worker's output is its standard output
     time.sleep(behaviour["sleep_s"])
     if script["patch"] is not None:
-        subprocess.run(["git", "apply", "--whitespace=nowarn", script["patch"]], check=True)
+        apply(script["patch"])
     if behaviour["leave_process"]:
         leave_process()
     time.sleep(behaviour["linger_s"])
     if script["result"] is not None:
         write(script["answer"], script["result"])
     return int(behaviour["exit_code"])
+
+
+def apply(patch: str) -> None:
+    """Change the files, or end with git's reason: something may stand in the way of a recorded change."""
+    done = subprocess.run(
+        ["git", "apply", "--whitespace=nowarn", patch], check=False, stderr=subprocess.PIPE, text=True
+    )
+    if done.returncode != 0:
+        sys.exit(f"the recorded change cannot be applied: {done.stderr.strip()}")
 
 
 def leave_process() -> None:

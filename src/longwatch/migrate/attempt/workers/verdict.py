@@ -107,9 +107,8 @@ def of_exit(end: RunEnd) -> Failure | None:
     """Return why a program that speaks no protocol did not do its work, or `None` if it says that it did."""
     if end.limit is None and end.exit_code == 0:
         return None
-    how = _how(end)
     kind = FailureClass.FAULT if end.limit is None else FailureClass.INTERRUPTED
-    return Failure(kind=kind, message=f"the worker's program {how}")
+    return Failure(kind=kind, message=f"the worker's program {_how(end)}: {_last_words(end)}")
 
 
 def class_of(text: str, status: int | None, table: Table) -> FailureClass | None:
