@@ -18,6 +18,7 @@ from longwatch.cli import beginning
 from longwatch.kernel import lease
 from longwatch.kernel.clock import now
 from longwatch.kernel.errors import IntegrityError, LeaseHeldError, RefusedError
+from longwatch.kernel.finding import Standing
 from longwatch.kernel.identity import identify
 from longwatch.kernel.journal import Note
 from longwatch.kernel.lifecycle import Desired
@@ -127,6 +128,22 @@ def test_everything_that_differs_is_told_at_once_before_anything_begins(watch):
         state(watch).experiment.generation[:12],
     ):
         assert said in str(told.value)
+
+
+@pytest.mark.guarantee("L29", "K38")
+def test_doctor_knows_it_beforehand(watch):
+    def found():
+        return [
+            one
+            for one in entering.findings(watch, load(watch.root), state(watch))
+            if one.name == "generation"
+        ]
+
+    assert [one.standing for one in found()] == [Standing.FINE]
+    configure(watch.root, "training", rank=16)
+    (one,) = found()
+    assert one.standing is Standing.WRONG
+    assert "training.rank 8 -> 16" in one.text
 
 
 @pytest.mark.guarantee("L29")

@@ -7,13 +7,14 @@ is measured on differs: the base, the runtimes, the environment, for an audit th
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NoReturn
 
 import msgspec
 
-from longwatch.kernel.errors import IntegrityError
+from longwatch.kernel.errors import IntegrityError, LongwatchError
+from longwatch.kernel.finding import Finding, fine, wrong
 from longwatch.kernel.program import Work
 from longwatch.kernel.store import Store
 from longwatch.kernel.watch import Watch
@@ -101,6 +102,18 @@ def drift(place: Place, state: LearnState) -> tuple[Change, ...]:
     """Return everything that differs from the generation of the current experiment, whether it matters now or not."""
     archived = archive.get(place.generations, state.experiment.generation)
     return changes(archived.generation, present(place.settings, place.watch.root))
+
+
+def findings(watch: Watch, known: LearnSettings, state: LearnState) -> Iterator[Finding]:
+    """Yield whether the current experiment, if it is bound, can go on here. Changes nothing."""
+    if not state.experiment.generation:
+        return
+    try:
+        refuse_drift(Place(watch, known), state)
+    except LongwatchError as error:
+        yield wrong("generation", str(error), "mend what is named, or longwatch continue")
+        return
+    yield fine("generation", f"all that experiment {state.experiment.number} is bound to is here")
 
 
 def parts_of(stage: Stage) -> Iterable[Part]:
