@@ -72,22 +72,24 @@ def run_all(checks: tuple[Check, ...], checking: Checking) -> Mapping[str, Check
     runs: dict[str, CheckRun] = {}
     profile = checking.settings.policy_in_force()
     done: dict[tuple[tuple[str, ...], str], CheckRun] = {}
+    reused: dict[str, list[str]] = {}
     for check in checks:
         if checking.work.should_stop():
             break
         known = done.get((check.argv, check.cwd))
         if known is not None:
-            saved_s = known.record.duration_s
-            checking.work.note(
-                "check.reused", f"{check.name}: the same command ran as {known.name}; {saved_s:.1f} s saved."
-            )
+            reused.setdefault(known.name, []).append(check.name)
             # Judged afresh: a linter's run that counted no tests is no evidence for a check that must run some.
             runs[check.name] = msgspec.structs.replace(
-                _judged(check, known.record, profile, ran_as=known.name), saved_s=saved_s
+                _judged(check, known.record, profile, ran_as=known.name), saved_s=known.record.duration_s
             )
             continue
         with checking.work.span(f"check:{check.kind}", f"{check.name} on {checking.checkout.parent.name}"):
             runs[check.name] = done[check.argv, check.cwd] = run_check(check, checking, profile)
+    for name, others in reused.items():
+        saved_s = sum(runs[other].saved_s for other in others)
+        text = f"{name}: its one run counts for {', '.join(others)} too; {saved_s:.1f} s saved."
+        checking.work.note("check.reused", text)
     return runs
 
 
