@@ -35,7 +35,7 @@ def init(
 
 
 def fetch(
-    what: Annotated[str, typer.Argument(help="student, humaneval, mbpp or mbxp.")] = "student",
+    what: Annotated[str, typer.Argument(help="student, humaneval, multipl-e, mbpp or mbxp.")] = "student",
     *,
     source: Annotated[
         Path | None, typer.Option("--from", help="A folder that has the files: nothing is downloaded.")

@@ -1,4 +1,4 @@
-"""`longwatch fetch`: what a watch may need from outside, by name. MultiPL-E is not among it: nothing here uses it."""
+"""`longwatch fetch`: what a watch may need from outside, by name."""
 
 from pathlib import Path
 
@@ -25,6 +25,11 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
 OFFERS = {
     "humaneval": Offer(
         purpose="for audits; it never trains", pins=(pinned.HUMANEVAL,), lines="[audit]\nhumaneval = {file}"
+    ),
+    "multipl-e": Offer(
+        purpose="for audits in 13 languages; its licence forbids training",
+        pins=tuple(pinned.MULTIPL_E.values()),
+        lines="[audit]\nmultipl_e = {folder}",
     ),
     "mbpp": Offer(
         purpose="a curriculum in Python",

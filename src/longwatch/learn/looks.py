@@ -27,6 +27,8 @@ class LanguageAudit(msgspec.Struct, frozen=True, kw_only=True):
     """Median seconds of the champion's answers."""
     reused: bool = False
     """Nothing was asked: both records were there, and counted (L24)."""
+    one_process: bool = False
+    """Its tests share a process with the answer, so that a determined answer could forge its verdict (L10)."""
     flips: FlipRate | None = None
     """Of base (L15)."""
     base_record: str = ""
@@ -53,6 +55,7 @@ class LanguageAudit(msgspec.Struct, frozen=True, kw_only=True):
             f"{self.base_passed} ({_percent(self.base)}); {len(self.gained)} gained, {len(self.lost)} lost, p = {self.p:.2g}; "
             f"{self.answer_s:.1f} s an answer{', nothing asked anew' if self.reused else ''}"
             f"{f'; {self.flips.sentence}' if self.flips else ''}"
+            f"{'; tests in the process of the answer' if self.one_process else ''}"
         )
 
 

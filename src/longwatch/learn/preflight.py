@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -10,8 +10,11 @@ from longwatch.kernel.errors import ConfigError, IntegrityError, LongwatchError,
 from longwatch.kernel.finding import Finding, Standing, fine, note, wrong
 from longwatch.kernel.signing import SigningKey
 from longwatch.kernel.watch import Watch
+from longwatch.learn.auditing.benchmarks import chosen as benchmarks_of
+from longwatch.learn.grading import scripts
+from longwatch.learn.grading.identity import version
+from longwatch.learn.grading.languages import RUNTIMES
 from longwatch.learn.settings import FILE, Curriculum, LearnSettings, Student
-from longwatch.learn.sources import humaneval
 from longwatch.learn.sources.choice import chosen
 from longwatch.learn.student import model
 from longwatch.learn.student.cache import cache_folder
@@ -22,7 +25,6 @@ from longwatch.learn.teachers.provenance import Teacher
 from longwatch.sandbox import SANDBOXES, proof
 
 _PACKAGES = ("torch", "transformers", "peft", "safetensors")
-_RUNTIMES = {Language.PYTHON: "python3", Language.JAVASCRIPT: "node"}
 
 
 def prove(watch: Watch, settings: LearnSettings) -> None:
@@ -46,16 +48,15 @@ def findings(settings: LearnSettings, root: Path) -> Iterator[Finding]:
         yield wrong("packages", f"{', '.join(missing)} missing", "pip install 'longwatch[learn]'")
     else:
         yield fine("packages", "torch, transformers, peft and safetensors are there")
-    for language in settings.curriculum.languages:
-        yield _program(f"runtime {language}", _RUNTIMES[language])
+    yield from _languages(settings.curriculum.languages)
     for program in ("bwrap", "setpriv") if os.geteuid() == 0 else ("bwrap",):
         yield _program("grader", program)
     if not missing:
         yield _student(settings.student)
         yield _teacher(settings)
     yield _tasks(settings.curriculum, root)
-    if settings.audit.humaneval:
-        yield _benchmark(root / settings.audit.humaneval)
+    if settings.audit.wanted:
+        yield from _benchmarks(settings, root)
 
 
 def _program(name: str, program: str) -> Finding:
@@ -105,9 +106,36 @@ def _tasks(curriculum: Curriculum, root: Path) -> Finding:
     return fine("tasks", f"{curriculum.source}, {count}")
 
 
-def _benchmark(path: Path) -> Finding:
+def _languages(taught: Collection[Language]) -> Iterator[Finding]:
+    """All languages in a line or two; one that is taught in has to be there."""
+    here, lacking = [], []
+    for language, runtime in RUNTIMES.items():
+        missing = scripts.missing(language)
+        if missing and language in taught:
+            advice = f"apt-get install {' '.join(runtime.packages)}"
+            yield wrong(f"runtime {language}", f"{', '.join(missing)} not here", advice)
+        elif missing:
+            lacking.append(language)
+        else:
+            here.append(f"{runtime.name} ({version(language)})")
+    yield fine("languages", ", ".join(here))
+    if lacking:
+        names = ", ".join(RUNTIMES[language].name for language in lacking)
+        packages = " ".join(package for language in lacking for package in RUNTIMES[language].packages)
+        yield note(
+            "languages", f"not here, so that no audit asks in them: {names}", f"apt-get install {packages}"
+        )
+
+
+def _benchmarks(settings: LearnSettings, root: Path) -> Iterator[Finding]:
     try:
-        count = len(humaneval.load(path))
+        found = benchmarks_of(settings.audit, root)
     except (NotReadyError, IntegrityError) as error:
-        return wrong("audit", str(error), "longwatch fetch humaneval, or take [audit] humaneval out")
-    return fine("audit", f"HumanEval, {count} tasks, as published")
+        yield wrong(
+            "audit", str(error), "`longwatch fetch humaneval` or `multipl-e`, or take it out of [audit]"
+        )
+        return
+    for name in dict.fromkeys(one.name for one in found):
+        counts = [len(one.tasks) for one in found if one.name == name]
+        languages = f" in {len(counts)} languages" if len(counts) > 1 else ""
+        yield fine("audit", f"{name}, {sum(counts)} tasks{languages}, as published")

@@ -4,7 +4,6 @@ import os
 import secrets
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 from longwatch.kernel import files
 from longwatch.kernel.line import Outcome, Stopped
@@ -14,7 +13,7 @@ from longwatch.learn.decontamination import Index
 from longwatch.learn.evidence import succeeded
 from longwatch.learn.grading import Screened, screen
 from longwatch.learn.place import Place
-from longwatch.learn.sources import humaneval
+from longwatch.learn.sources import humaneval, multipl_e
 from longwatch.learn.sources.choice import chosen
 from longwatch.learn.sources.source import Source
 from longwatch.learn.stages import StoppedError, staged
@@ -92,8 +91,11 @@ def _source(place: Place) -> Source:
 
 
 def _audits(place: Place) -> tuple[Task, ...]:
-    path = place.settings.audit.humaneval
-    return humaneval.load(Path(path)) if path else ()
+    audit, root = place.settings.audit, place.watch.root
+    python = humaneval.load(root / audit.humaneval) if audit.humaneval else ()
+    languages = multipl_e.chosen(audit.languages) if audit.multipl_e else ()
+    others = (task for language in languages for task in multipl_e.load(language, root / audit.multipl_e))
+    return (*python, *others)
 
 
 def _screened(work: Work[LearnStep], tasks: Sequence[Task]) -> Iterator[Screened]:

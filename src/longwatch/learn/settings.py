@@ -140,9 +140,18 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """`[audit]`: public benchmarks, for reporting only."""
 
     humaneval: str = ""
-    """Path of the pinned HumanEval file (`longwatch fetch humaneval` gets it and says what to write here); empty: no audit."""
+    """Path of the pinned HumanEval file (`longwatch fetch humaneval` gets it and says what to write here); empty: no audit of Python."""
+    multipl_e: str = ""
+    """Folder of MultiPL-E's files (`longwatch fetch multipl-e` gets them and says what to write here); empty: Python only."""
+    languages: tuple[Language, ...] = ()
+    """Of MultiPL-E; empty: all that can be graded. One that is not installed here is void, and no score."""
     every: int = 1
     """Experiments between two audits."""
+
+    @property
+    def wanted(self) -> bool:
+        """Whether there is anything to audit with."""
+        return bool(self.humaneval or self.multipl_e)
 
 
 class Readiness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -245,6 +254,8 @@ def problems(settings: LearnSettings) -> Iterator[Problem]:
     )
     yield from config.not_positive("experiment", settings.experiment, "rounds")
     yield from _readiness_problems(settings.readiness)
+    if Language.PYTHON in settings.audit.languages:
+        yield Problem(at("audit.languages", "python"), "is HumanEval's own language: take it out here")
     hours = settings.experiment.hours
     if not 0.01 <= hours <= 24:
         yield Problem(at("experiment.hours", hours), "must lie between 0.01 and 24")

@@ -167,7 +167,7 @@ def standing(
         next_alpha=state.schedule.alpha,
         audit=state.audits[-1] if state.audits else None,
         looks=state.looks,
-        next_audit=_next(experiment.number, audit.every) if audit.humaneval else None,
+        next_audit=_next(experiment.number, audit.every) if audit.wanted else None,
         next_anchor=_next(experiment.number, acceptance.anchor_every) if acceptance.anchor_every else None,
         decided=tuple(
             Decision(experiment=one.number, decision=one.decision, generation=one.generation)

@@ -14,6 +14,18 @@ class Language(StrEnum):
 
     PYTHON = "python"
     JAVASCRIPT = "javascript"
+    TYPESCRIPT = "typescript"
+    JAVA = "java"
+    CPP = "cpp"
+    GO = "go"
+    RUST = "rust"
+    RUBY = "ruby"
+    PHP = "php"
+    PERL = "perl"
+    LUA = "lua"
+    BASH = "bash"
+    R = "r"
+    CSHARP = "csharp"
 
 
 class Split(StrEnum):
@@ -51,6 +63,19 @@ class Program(msgspec.Struct, frozen=True, kw_only=True, tag="program"):
     """Defines `check(candidate)` (HumanEval), or holds bare assertions that call the entry point (MBPP)."""
 
 
+class OneFile(msgspec.Struct, frozen=True, kw_only=True, tag="one-file"):
+    """Tests that are one program with the answer, as in most languages of MultiPL-E: a determined answer can forge its
+    verdict, so they are for reports and never for training.
+    """
+
+    given: str
+    """What stands before the answer; it ends with the open head of the function that is asked for."""
+    code: str
+    """What stands after it."""
+    stops: tuple[str, ...] = ()
+    """An answer that goes on where `given` ends is cut where the first of these begins."""
+
+
 class Task(msgspec.Struct, frozen=True, kw_only=True):
     """A programming problem in one language."""
 
@@ -69,7 +94,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     entry_point: str
     preamble: str = ""
     """Code that stands before the answer when it is graded: what a benchmark gives beside the function that it asks for."""
-    tests: Cases | Program
+    tests: Cases | Program | OneFile
     reference: str = ""
     """A solution that passes; empty where the source has none."""
 

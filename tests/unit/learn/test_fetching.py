@@ -2,6 +2,7 @@
 
 import gzip
 import threading
+from contextlib import nullcontext
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import msgspec
@@ -10,8 +11,9 @@ import tomlkit
 from curricula import PUBLIC
 
 from longwatch.kernel.digest import of_bytes
-from longwatch.kernel.errors import ConfigError, IntegrityError, NotReadyError, TransientError
+from longwatch.kernel.errors import ConfigError, IntegrityError, NotReadyError, RefusedError, TransientError
 from longwatch.learn import fetching as offered
+from longwatch.learn.auditing import benchmarks
 from longwatch.learn.settings import LearnSettings
 from longwatch.learn.sources import humaneval, licence, pinned
 from longwatch.learn.sources.fetching import fetch, is_there
@@ -147,26 +149,27 @@ def test_a_folder_may_stand_in_for_the_network(tmp_path, name, data):
 
 
 @pytest.mark.guarantee("L1")
-def test_everything_offered_is_pinned_by_commit_and_nothing_of_it_is_forbidden():
+def test_everything_offered_is_pinned_by_commit_and_what_must_not_train_is_for_audits_only():
     pins = [one for offer in offered.OFFERS.values() for one in offer.pins]
-    assert len(pins) == 4
+    assert len(pins) == 17
     for one in pins:
         assert len(one.revision) == 40
         assert int(one.revision, 16)
         assert one.published_bytes in {one.size_bytes, one.unpacked_bytes}
-    assert not any("multipl" in f"{name} {offer}".lower() for name, offer in offered.OFFERS.items())
+    curricula = [offer for offer in offered.OFFERS.values() if "curriculum" in offer.lines]
+    assert not {one for offer in curricula for one in offer.pins} & set(pinned.MULTIPL_E.values())
 
 
 @pytest.mark.guarantee("L1")
-@pytest.mark.parametrize("name", ["multipl-e", "MultiPL-E", "nonsense", ""])
+@pytest.mark.parametrize("name", ["MultiPL-E", "nonsense", ""])
 def test_nothing_else_is_offered(tmp_path, name):
-    with pytest.raises(ConfigError, match="student, humaneval, mbpp, mbxp"):
+    with pytest.raises(ConfigError, match="student, humaneval, multipl-e, mbpp, mbxp"):
         offered.fetch(name, tmp_path)
 
 
 @pytest.mark.skipif(not PUBLIC.exists(), reason="the public data are not here")
 @pytest.mark.guarantee("L1", "L22")
-@pytest.mark.parametrize("name", ["humaneval", "mbpp", "mbxp"])
+@pytest.mark.parametrize("name", ["humaneval", "multipl-e", "mbpp", "mbxp"])
 def test_what_it_says_can_be_put_into_the_configuration_as_it_is(tmp_path, name):
     cache = tmp_path / 'a "cache"'
     assert f"{name} " in offered.listing(cache)
@@ -176,10 +179,13 @@ def test_what_it_says_can_be_put_into_the_configuration_as_it_is(tmp_path, name)
     settings = msgspec.convert({"kind": "learn", **table}, LearnSettings)
     if name == "humaneval":
         assert len(humaneval.load(tmp_path / settings.audit.humaneval)) == 164
+    elif name == "multipl-e":
+        assert len(benchmarks.chosen(settings.audit, tmp_path)) == 13
     else:
         assert settings.curriculum.source == name
         assert all(pinned.read(one, cache / "public") for one in offered.OFFERS[name].pins)
     row = next(line for line in offered.listing(cache).splitlines() if line.startswith(name))
     assert row.endswith("  here")
     for line in pinned.read(offered.OFFERS[name].pins[0], cache / "public").splitlines()[:3]:
-        licence.check(line, name)
+        with pytest.raises(RefusedError) if name == "multipl-e" else nullcontext():
+            licence.check(line, name)

@@ -1,12 +1,13 @@
-"""The benchmarks of an audit: one for each language. HumanEval in Python now; another language is another entry."""
+"""The benchmarks of an audit, one for each language: HumanEval in Python, MultiPL-E in the others."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
 from longwatch.kernel.digest import Digest
 from longwatch.learn.settings import Audit
-from longwatch.learn.sources import humaneval, pinned
+from longwatch.learn.sources import humaneval, multipl_e, pinned
 from longwatch.learn.tasks import Language, Task
 
 
@@ -26,10 +27,26 @@ def chosen(audit: Audit, root: Path) -> tuple[Benchmark, ...]:
     Raises:
         NotReadyError, IntegrityError: a file is not there, or is not the published one.
     """
-    python = Benchmark(
-        name="HumanEval",
-        language=Language.PYTHON,
-        source=pinned.HUMANEVAL.unpacked_sha256,
-        tasks=humaneval.load(root / audit.humaneval),
-    )
-    return (python,)
+    return (*_python(audit, root), *_others(audit, root))
+
+
+def _python(audit: Audit, root: Path) -> Iterator[Benchmark]:
+    if audit.humaneval:
+        yield Benchmark(
+            name="HumanEval",
+            language=Language.PYTHON,
+            source=pinned.HUMANEVAL.unpacked_sha256,
+            tasks=humaneval.load(root / audit.humaneval),
+        )
+
+
+def _others(audit: Audit, root: Path) -> Iterator[Benchmark]:
+    if not audit.multipl_e:
+        return
+    for language in multipl_e.chosen(audit.languages):
+        yield Benchmark(
+            name="MultiPL-E",
+            language=language,
+            source=pinned.MULTIPL_E[language].unpacked_sha256,
+            tasks=multipl_e.load(language, root / audit.multipl_e),
+        )

@@ -15,14 +15,14 @@ from longwatch.learn.auditing.records import Record, faults, record_of, subject_
 from longwatch.learn.comparing import pairs_of
 from longwatch.learn.evidence import succeeded
 from longwatch.learn.examining import Examinee, examine, flip_rate, verify
-from longwatch.learn.grading import Proof, identity, proved
+from longwatch.learn.grading import Proof, identity, proved, scripts
 from longwatch.learn.looks import Audited, LanguageAudit
 from longwatch.learn.place import Place
 from longwatch.learn.stages import StoppedError, read, staged
 from longwatch.learn.steps import BASE, Audit, LearnStep
 from longwatch.learn.student.answers import Sampling
 from longwatch.learn.student.binding import bind
-from longwatch.learn.tasks import Verdict
+from longwatch.learn.tasks import OneFile, Verdict
 
 NEW_TOKENS = 512
 """Room for the longest answer, whatever the curriculum needs."""
@@ -44,7 +44,8 @@ def perform(work: Work[LearnStep], step: Audit, place: Place) -> Outcome:
         found = tuple(audit(work, step, place, one) for one in benchmarks)
     except StoppedError:
         return Stopped("It goes on after the last whole batch.")
-    return succeeded(Audited(benchmark=benchmarks[0].name, languages=found))
+    names = dict.fromkeys(one.name for one in benchmarks)
+    return succeeded(Audited(benchmark=" and ".join(names), languages=found))
 
 
 def audit(work: Work[LearnStep], step: Audit, place: Place, benchmark: Benchmark) -> LanguageAudit:
@@ -78,8 +79,11 @@ def _broken(work: Work[LearnStep], place: Place, benchmark: Benchmark) -> str:
     proof = staged(place.audits / f"{key}.proof.json", Proof, prove, keep=lambda one: one.holds)
     if proof.holds:
         return ""
+    missing = scripts.missing(benchmark.language)
+    if missing:
+        return scripts.advice(benchmark.language, missing)
     named = ", ".join(one.task for one in proof.broken[:5])
-    return f"{len(proof.broken)} of {proof.tried} reference solutions are not judged right here ({named})"
+    return f"{len(proof.broken)} of {proof.tried} known answers are not judged right here ({named}): {proof.broken[0].why}"
 
 
 def _kept(work: Work[LearnStep], step: Audit, place: Place, benchmark: Benchmark, name: str) -> _Kept:
@@ -136,6 +140,7 @@ def _report(benchmark: Benchmark, base: _Kept, champion: _Kept, flips: FlipRate)
         answer_s=champion.record.score.answer_s,
         reused=base.reused and champion.reused,
         flips=flips,
+        one_process=any(isinstance(task.tests, OneFile) for task in benchmark.tasks),
         base_record=base.digest,
         champion_record=champion.digest,
     )

@@ -16,6 +16,9 @@ from longwatch.learn.curriculum.template import Template
 from longwatch.learn.sources.source import LeftOut, Row
 from longwatch.learn.tasks import Language
 
+LANGUAGES = (Language.PYTHON, Language.JAVASCRIPT)
+"""What each template has a reference in."""
+
 
 class Generated:
     """Problems by seed. Row `i` is the same for ever, whatever was drawn before."""
@@ -80,6 +83,11 @@ def _check(languages: tuple[Language, ...], levels: tuple[int, ...], families: t
     known = {template.level for template in all_templates()}
     if not languages or not levels:
         raise ConfigError("[curriculum] needs at least one language and one level: name them")
+    for language in languages:
+        if language not in LANGUAGES:
+            raise ConfigError(
+                f"[curriculum] languages: problems are generated in {' and '.join(LANGUAGES)}, not in {language}"
+            )
     for level in levels:
         if level not in known:
             raise ConfigError(f"[curriculum] levels: {level} does not exist; choose from {sorted(known)}")

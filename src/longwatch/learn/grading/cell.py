@@ -39,6 +39,8 @@ class InfraError(TransientError):
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """How a cell ended and what it used."""
 
+    status: int
+    """Its exit status; minus a signal's number."""
     cpu_s: float
     from_outside: bool
     """Its launcher was killed, and not by us."""
@@ -49,11 +51,20 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
 class Cell:
     """A started process and its two pipes."""
 
-    def __init__(self, argv: tuple[str, ...], bounds: Bounds, *, seed: int, patience: Patience) -> None:
+    def __init__(
+        self,
+        argv: tuple[str, ...],
+        bounds: Bounds,
+        *,
+        seed: int,
+        patience: Patience,
+        confinement: tuple[str, ...] = (),
+    ) -> None:
         self._cookie = new_cookie()
         # By the cookie a supervisor, or we, find what is inside without its launcher. It is no secret.
         cookie = ("--setenv", COOKIE_VARIABLE, self._cookie, "--")
-        self._process = _start((*confinement(bounds.tmp_bytes, seed), *cookie, *argv), self._cookie)
+        words = (*confined(bounds.tmp_bytes, seed), *confinement, "--remount-ro", "/", *cookie, *argv)
+        self._process = _start(words, self._cookie)
         assert self._process.stdin is not None and self._process.stdout is not None  # noqa: S101, PT018 - for mypy
         self._frames = Frames(
             self._process.stdout.fileno(),
@@ -61,6 +72,7 @@ class Cell:
             largest_bytes=bounds.frame_bytes,
             patience=patience,
         )
+        self._patience = patience
         self._ended_by_us = False
 
     def boot(self, code: bytes) -> None:
@@ -80,7 +92,7 @@ class Cell:
         try:
             yield
         except (ClosedError, LateError) as error:
-            raise InfraError(f"the sandbox did not start: {self._last_words() or error}") from error
+            raise InfraError(f"the sandbox did not start: {self.last_words() or error}") from error
 
     def send(self, message: Tree) -> None:
         """Write one frame."""
@@ -90,7 +102,18 @@ class Cell:
         """Read one frame."""
         return self._frames.receive()
 
-    def _last_words(self) -> str:
+    def output(self) -> bytes:
+        """Read what it writes until it ends."""
+        written = self._frames.rest()
+        pidfd = os.pidfd_open(self._process.pid)
+        try:
+            self._patience.wait(pidfd, select.POLLIN)
+        finally:
+            os.close(pidfd)
+        return written
+
+    def last_words(self) -> str:
+        """End it, and return what it said about its end."""
         self._kill()
         assert self._process.stderr is not None  # noqa: S101 - for mypy
         with contextlib.suppress(BlockingIOError):
@@ -111,6 +134,7 @@ class Cell:
             # bubblewrap ties its child's life to its own a moment after it started it: until then it leaves it behind.
             end_tree(None, self._cookie, grace_s=0.0)
         return Ended(
+            status=os.waitstatus_to_exitcode(status),
             cpu_s=used.ru_utime + used.ru_stime,
             from_outside=from_outside,
             killed=os.waitstatus_to_exitcode(status) == _KILLED and not self._ended_by_us,
@@ -182,8 +206,8 @@ def _kill_child(pid: int, parent: int) -> None:
 
 
 @functools.cache
-def confinement(tmp_bytes: int, seed: int) -> tuple[str, ...]:
-    """Return the command line before the program's own: the same for all cells, so it is built once."""
+def confined(tmp_bytes: int, seed: int) -> tuple[str, ...]:
+    """Return the command line before the program's own, but for its last word: built once, because all cells share it."""
     return (
         # As root: RLIMIT_NPROC and file modes mean nothing to root, also not to root in a namespace.
         *(_unprivileged() if os.geteuid() == 0 else ()),
@@ -195,7 +219,7 @@ def confinement(tmp_bytes: int, seed: int) -> tuple[str, ...]:
         *("--ro-bind", "/usr", "/usr", *_system()),
         *("--dev-bind", "/dev/null", "/dev/null", "--dev-bind", "/dev/urandom", "/dev/urandom"),
         *("--perms", "1777", "--size", str(tmp_bytes), "--tmpfs", "/tmp"),  # noqa: S108 - as above
-        *("--remount-ro", "/", "--chdir", "/tmp"),  # noqa: S108 - as above
+        *("--chdir", "/tmp"),  # noqa: S108 - as above
     )
 
 

@@ -2,13 +2,10 @@
 
 import re
 
+from longwatch.learn.grading.languages import RUNTIMES
 from longwatch.learn.tasks import Language
 
-_NAMES = {
-    Language.PYTHON: frozenset({"python", "python3", "py"}),
-    Language.JAVASCRIPT: frozenset({"javascript", "js", "node"}),
-}
-_OPENING = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w+-]*)[^\n`]*$", re.MULTILINE)
+_OPENING = re.compile(r"^[ \t]*(`{3,}|~{3,})[ \t]*([\w+#-]*)[^\n`]*$", re.MULTILINE)
 
 
 def extract(text: str, language: Language) -> str:
@@ -21,7 +18,7 @@ def extract(text: str, language: Language) -> str:
     blocks = _blocks(text)
     if not blocks:
         return text
-    named = (code for name, code in blocks if name.lower() in _NAMES[language])
+    named = (code for name, code in blocks if name.lower() in RUNTIMES[language].fences)
     return next(named, blocks[0][1])
 
 

@@ -14,10 +14,9 @@ Answered = tuple[str, Task]
 """An answer and what it answers."""
 
 _ASK_S = 0.1
-_STANDARD = Bounds()
 
 
-def grade(answer: str, task: Task, *, bounds: Bounds = _STANDARD, seed: int = 0) -> Grade:
+def grade(answer: str, task: Task, *, bounds: Bounds | None = None, seed: int = 0) -> Grade:
     """Grade one answer. `seed` orders the sets of a Python answer; it is 0 everywhere but where tasks are screened.
 
     While it runs, the calling process must not run a supervised child: that would be taken for one of these.
@@ -29,7 +28,7 @@ def _grade(
     answer: str,
     task: Task,
     *,
-    bounds: Bounds,
+    bounds: Bounds | None,
     seed: int,
     solitude: Solitude,
     abandoned: Callable[[], bool],
@@ -51,7 +50,7 @@ def grade_all(
     items: Iterable[Answered],
     *,
     workers: int | None = None,
-    bounds: Bounds = _STANDARD,
+    bounds: Bounds | None = None,
     progress: Callable[[int], None] = lambda _: None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Iterator[Grade]:
@@ -71,7 +70,7 @@ def grade_all(
 class _Crew:
     """Threads that grade. Each waits for its sandboxes most of the time."""
 
-    def __init__(self, items: tuple[Answered, ...], bounds: Bounds) -> None:
+    def __init__(self, items: tuple[Answered, ...], bounds: Bounds | None) -> None:
         self._items, self._bounds = items, bounds
         self._waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
         self._done: queue.SimpleQueue[tuple[int, Grade | Exception]] = queue.SimpleQueue()

@@ -1,6 +1,7 @@
 """What decides a verdict beside the answer and its task: our own sources, and the programs that run both (L23)."""
 
 import shutil
+import subprocess
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -9,10 +10,11 @@ import msgspec
 
 from longwatch.kernel import digest
 from longwatch.kernel.digest import Digest
-from longwatch.learn.grading.runtimes import NODE, PYTHON
+from longwatch.learn.grading.languages import RUNTIMES, Runtime
+from longwatch.learn.grading.scripts import BIN, wanted
 from longwatch.learn.tasks import Language
 
-_RUNTIMES = {Language.PYTHON: PYTHON, Language.JAVASCRIPT: NODE}
+_VERSION_S = 20.0
 
 
 def identity(languages: Iterable[Language]) -> Digest:
@@ -21,9 +23,31 @@ def identity(languages: Iterable[Language]) -> Digest:
 
 
 def programs(languages: Iterable[Language]) -> dict[str, str]:
-    """Return the digests of the sandbox and of the runtimes of these languages, by their paths."""
-    found = sorted({_RUNTIMES[language] for language in languages} | {shutil.which("bwrap") or "bwrap"})
-    return {program: _program(Path(program).resolve()) for program in found}
+    """Return the digests of the sandbox and of the runtimes of these languages by their paths, and what versions these say.
+
+    A launcher's digest says nothing of a library behind it; its version does.
+    """
+    chosen = sorted(set(languages))
+    paths = {path for language in chosen for path in wanted(language)} | {shutil.which("bwrap") or "bwrap"}
+    found = {path: _program(Path(path).resolve()) for path in sorted(paths)}
+    return found | {f"version of {language}": version(language) for language in chosen}
+
+
+@cache
+def version(language: Language) -> str:
+    """Return what a language's program says of itself, in one line; empty: it is not here. Asked once a process."""
+    try:
+        done = subprocess.run(
+            _asking(RUNTIMES[language]), capture_output=True, check=False, timeout=_VERSION_S, text=True
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    lines = (done.stdout or done.stderr).strip().splitlines()
+    return lines[0].strip() if done.returncode == 0 and lines else ""
+
+
+def _asking(runtime: Runtime) -> tuple[str, ...]:
+    return f"{BIN}/{runtime.programs[0]}", *runtime.version
 
 
 @cache

@@ -12,10 +12,12 @@ from pathlib import Path
 
 import msgspec
 
+from longwatch.learn.grading import joining, scripts
 from longwatch.learn.grading.bounds import Bounds
 from longwatch.learn.grading.cell import Cell, Ended, InfraError
 from longwatch.learn.grading.comparison import equal, tree_of
-from longwatch.learn.grading.runtimes import ANSWER, PROGRAM, launch
+from longwatch.learn.grading.languages import SCRIPTS, Script
+from longwatch.learn.grading.runtimes import ANSWER, PROGRAM, Launch, launch
 from longwatch.learn.grading.wire import (
     AbandonedError,
     ClosedError,
@@ -25,9 +27,10 @@ from longwatch.learn.grading.wire import (
     Tree,
     check,
 )
-from longwatch.learn.tasks import Cases, Program, Task, Verdict
+from longwatch.learn.tasks import Cases, OneFile, Program, Task, Verdict
 
 _WHY_CHARACTERS = 400
+_STANDARD = Bounds()
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,9 +54,19 @@ class _Failed(Exception):  # noqa: N818 - it is a verdict
 
 
 def run(
-    answer: str, task: Task, bounds: Bounds, *, seed: int = 0, abandoned: Callable[[], bool] = lambda: False
+    answer: str,
+    task: Task,
+    bounds: Bounds | None = None,
+    *,
+    seed: int = 0,
+    abandoned: Callable[[], bool] = lambda: False,
 ) -> Run:
-    """Run the answer against its tests once. Asked to stop, it raises `AbandonedError` and leaves nothing behind."""
+    """Run the answer against its tests once, in the bounds of such tests or in given ones.
+
+    Asked to stop, it raises `AbandonedError` and leaves nothing behind.
+    """
+    if bounds is None:
+        bounds = scripts.BOUNDS if isinstance(task.tests, OneFile) else _STANDARD
     patience = Patience(bounds.wall_s * _crowding(), abandoned)
     attempt = _Attempt(answer, task, bounds, seed=seed, patience=patience)
     kills = _out_of_memory_kills()
@@ -110,18 +123,28 @@ class _Attempt:
 
     def judge(self) -> None:
         """Return if the answer passes; `_Failed` or `InfraError` else."""
-        if isinstance(self._task.tests, Cases):
-            with self._cell(ANSWER) as cell:
-                subject = self._load(cell)
-                self._compare(subject, self._task.tests)
-        else:
-            with self._cell(ANSWER) as cell, self._cell(PROGRAM) as tests:
-                self._program(cell, tests, self._task.tests)
+        match self._task.tests:
+            case Cases() as tests:
+                with self._cell(self._role(ANSWER)) as cell:
+                    self._compare(self._load(cell), tests)
+            case Program() as tests:
+                with self._cell(self._role(ANSWER)) as cell, self._cell(self._role(PROGRAM)) as judge:
+                    self._program(cell, judge, tests)
+            case OneFile() as tests:
+                self._one_file(tests, SCRIPTS[self._task.language])
+
+    def _role(self, role: str) -> Launch:
+        return launch(self._task.language, role, self._bounds)
 
     @contextlib.contextmanager
-    def _cell(self, role: str) -> Iterator[Cell]:
-        wanted = launch(self._task.language, role, self._bounds)
-        cell = Cell(wanted.argv, self._bounds, seed=self._seed, patience=self._patience)
+    def _cell(self, wanted: Launch) -> Iterator[Cell]:
+        cell = Cell(
+            wanted.argv,
+            self._bounds,
+            seed=self._seed,
+            patience=self._patience,
+            confinement=wanted.confinement,
+        )
         try:
             cell.boot(wanted.code)
             yield cell
@@ -160,6 +183,24 @@ class _Attempt:
             case _:
                 raise _Failed("the tests' process reported without its nonce")
 
+    def _one_file(self, tests: OneFile, script: Script) -> None:
+        trick = joining.trick(self._source, tests.given, script)
+        if trick:
+            raise _Failed(f"it has what no honest answer has: {trick}")
+        nonce = secrets.token_hex(16)
+        try:
+            told = joining.witnessed(tests, script, nonce)
+            program = joining.join(self._source, told, self._task.entry_point, script)
+        except joining.UnknownTestsError as error:
+            raise InfraError(f"task {self._task.id}: {error}; correct its source") from error
+        data = program.encode("utf-8", "replace")
+        wanted = scripts.launch(self._task.language, script, len(data), nonce, self._bounds)
+        with self._cell(msgspec.structs.replace(wanted, code=data)) as cell:
+            output, words = _heard(cell)
+        why = scripts.failure(self.ended[-1].status, output, words, nonce)
+        if why:
+            raise _Failed(why)
+
     def _carry(self, subject: "_Subject", tests: Cell, message: list[Tree]) -> list[Tree]:
         """Carry one call over and its result back; return what the tests say next."""
         with _telling_tests_apart():
@@ -168,6 +209,16 @@ class _Attempt:
         with _telling_tests_apart():
             tests.send(reply)
             return tests.receive()
+
+
+def _heard(cell: Cell) -> tuple[bytes, str]:
+    """What a program of answer and tests wrote to its end, and its last words."""
+    try:
+        return cell.output(), cell.last_words()
+    except LateError as error:
+        raise _Failed("it did not end in time", near_limit=True) from error
+    except GarbageError as error:
+        raise _Failed(f"it printed {error}") from error
 
 
 @contextlib.contextmanager

@@ -50,6 +50,8 @@ class Launch(msgspec.Struct, frozen=True):
     argv: tuple[str, ...]
     code: bytes = b""
     """Our own program, which the process reads before the first frame."""
+    confinement: tuple[str, ...] = ()
+    """What its sandbox has more than others."""
 
 
 def launch(language: Language, role: str, bounds: Bounds) -> Launch:

@@ -7,9 +7,9 @@ import msgspec
 
 from longwatch.learn.grading.bounds import Bounds
 from longwatch.learn.grading.grader import grade, grade_all
-from longwatch.learn.tasks import Case, Cases, Grade, Language, Program, Split, Task, Verdict
+from longwatch.learn.grading.known import known
+from longwatch.learn.tasks import Grade, Language, Task, Verdict
 
-_STANDARD = Bounds()
 _STUBS = {
     Language.PYTHON: "def {name}(*arguments, **named):\n    return None\n",
     Language.JAVASCRIPT: "function {name}() {{}}\n",
@@ -38,7 +38,7 @@ class Screened(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
 
 
-def screen(task: Task, *, repeats: int = 3, bounds: Bounds = _STANDARD) -> Screened:
+def screen(task: Task, *, repeats: int = 3, bounds: Bounds | None = None) -> Screened:
     """Find out whether its reference always passes, each time with another order of sets, and what does nothing fails."""
     if not task.reference:
         return Screened(task=task.id, finding=Finding.NO_REFERENCE)
@@ -57,7 +57,7 @@ def _of_reference(verdicts: list[Verdict]) -> Finding:
     return Finding.FLAKY if Verdict.FAIL in verdicts else Finding.USABLE
 
 
-def _of_nothing(task: Task, bounds: Bounds) -> Screened:
+def _of_nothing(task: Task, bounds: Bounds | None) -> Screened:
     for answer, finding in ((stub(task), Finding.STUB_PASSES), ("", Finding.EMPTY_PASSES)):
         seen = grade(answer, task, bounds=bounds)
         if seen.verdict is Verdict.INFRA:
@@ -78,7 +78,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     language: Language
     tried: int
     broken: tuple[Grade, ...]
-    """References that did not pass."""
+    """What was not judged as it must be."""
 
     @property
     def holds(self) -> bool:
@@ -90,48 +90,17 @@ def proved(
     language: Language,
     tasks: Iterable[Task] = (),
     *,
-    bounds: Bounds = _STANDARD,
+    bounds: Bounds | None = None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Proof:
-    """Run reference solutions of a language first: the tasks' own, and always two built in, one right and one wrong.
+    """Run what is known of a language first: the tasks' own references, and always what is built in, right and wrong.
 
     What was stopped proves nothing.
     """
-    known = [task for task in tasks if task.language is language and task.reference]
-    right = [_built_in(language, tests) for tests in _own_tests(language)]
-    graded = grade_all(
-        [(task.reference, task) for task in (*right, *known)], bounds=bounds, should_stop=should_stop
-    )
-    broken = [one for one in graded if one.verdict is not Verdict.PASS]
-    wrong = (grade(stub(task), task, bounds=bounds) for task in right)
-    broken += [one for one in wrong if one.verdict is not Verdict.FAIL]
-    return Proof(language=language, tried=len(known) + 2 * len(right), broken=tuple(broken))
-
-
-_REFERENCES = {
-    Language.PYTHON: "def double(value):\n    return 2 * value\n",
-    Language.JAVASCRIPT: "const double = (value) => 2 * value;\n",
-}
-_PROGRAMS = {
-    Language.PYTHON: "def check(candidate):\n    assert candidate(21) == 42\n",
-    Language.JAVASCRIPT: "require('assert').strictEqual(candidate(21), 42);\n",
-}
-
-
-def _own_tests(language: Language) -> tuple[Cases | Program, ...]:
-    return Cases(cases=(Case((21,), 42),)), Program(code=_PROGRAMS[language])
-
-
-def _built_in(language: Language, tests: Cases | Program) -> Task:
-    return Task(
-        id=f"built-in-{language}",
-        problem="built-in",
-        repository="built-in",
-        family="built-in",
-        language=language,
-        split=Split.AUDIT,
-        prompt="Write a function double(value).",
-        entry_point="double",
-        tests=tests,
-        reference=_REFERENCES[language],
-    )
+    references = [(task.reference, task) for task in tasks if task.language is language and task.reference]
+    built_in = known(language)
+    answered = [*((one.answer, one.task) for one in built_in), *references]
+    right = [*(one.verdict for one in built_in), *(Verdict.PASS for _ in references)]
+    graded = grade_all(answered, bounds=bounds, should_stop=should_stop)
+    broken = tuple(one for one, verdict in zip(graded, right, strict=False) if one.verdict is not verdict)
+    return Proof(language=language, tried=len(answered), broken=broken)

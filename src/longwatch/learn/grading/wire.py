@@ -99,13 +99,24 @@ class Frames:
         del self._buffer[: 4 + size]
         return _message(data)
 
+    def rest(self) -> bytes:
+        """Read to the end what is no frame."""
+        while chunk := self._chunk():
+            self._buffer += chunk
+            if len(self._buffer) > self._largest_bytes:
+                raise GarbageError(f"more than {self._largest_bytes} bytes")
+        return bytes(self._buffer)
+
     def _fill(self, size: int) -> None:
         while len(self._buffer) < size:
-            self._patience.wait(self._source, select.POLLIN)
-            chunk = os.read(self._source, _CHUNK_BYTES)
+            chunk = self._chunk()
             if not chunk:
                 raise ClosedError("it ended before it answered")
             self._buffer += chunk
+
+    def _chunk(self) -> bytes:
+        self._patience.wait(self._source, select.POLLIN)
+        return os.read(self._source, _CHUNK_BYTES)
 
 
 def _message(data: bytes) -> list[Tree]:

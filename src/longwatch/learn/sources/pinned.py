@@ -2,6 +2,7 @@
 
 import gzip
 import zlib
+from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import msgspec
 from longwatch.kernel import digest, files
 from longwatch.kernel.digest import Digest
 from longwatch.kernel.errors import IntegrityError, NotReadyError
+from longwatch.learn.tasks import Language
 
 _MAX_BYTES = 64 * 1024 * 1024
 
@@ -91,6 +93,72 @@ MBXP_JAVASCRIPT = Pinned(
     place="data/mbxp/mbjsp_release_v1.2.jsonl",
     licence="CC-BY-4.0",
 )
+
+
+def _multipl_e(short: str, sha256: str, size_bytes: int) -> Pinned:
+    """A file of prompts as its authors generated them last; they took the files away later, but not their history."""
+    return Pinned(
+        path=f"multipl-e/humaneval-{short}-reworded.jsonl",
+        sha256=digest.digest(sha256),
+        unpacked_sha256=digest.digest(sha256),
+        size_bytes=size_bytes,
+        unpacked_bytes=size_bytes,
+        repository="nuprl/MultiPL-E",
+        revision="cf9db336f37d5ddcb50f6dbd97c67e5678ecfa96",
+        place=f"prompts/humaneval-{short}-reworded.jsonl",
+        licence="BSD-3-Clause, and never as training data",
+    )
+
+
+MULTIPL_E: Mapping[Language, Pinned] = {
+    Language.JAVASCRIPT: _multipl_e(
+        "js", "47536b7f7a0221586cdecc16c900ff8e7ba7dd60cc4bab3bddbbc4e866e0cef8", 206_768
+    ),
+    Language.TYPESCRIPT: _multipl_e(
+        "ts", "dac2c1577ad99503d0c2e1d91ffcc386711ade271462934b604f08b01f7ad0fa", 210_582
+    ),
+    Language.JAVA: _multipl_e(
+        "java", "a38a4fab2136b0b7d03236f2c423d2182b2d4a182edd0fa9639305c3afb733a5", 313_108
+    ),
+    Language.CPP: _multipl_e(
+        "cpp", "4910aa71c605754136ec9c95efcf458704967d21b3d09ed2a141eaca5a1903a2", 264_079
+    ),
+    Language.GO: _multipl_e(
+        "go", "41f2ce7f82f1a2e5a2b1753cd1a18e26cf216c6c45423f5da3e3351a1894e3f4", 278_401
+    ),
+    Language.RUST: _multipl_e(
+        "rs", "3e528744b7b6dcbc8054b489f3928b88901386911ba9bcf908b4f2b53c5bcc87", 211_787
+    ),
+    Language.RUBY: _multipl_e(
+        "rb", "20dbc5f06d5b422a44a7ef590d6c37304e31ab3d351414dbeaa8663af9aae475", 213_054
+    ),
+    Language.PHP: _multipl_e(
+        "php", "588a969eb171a380c4ef4e2dcf461fc2617648bc85c25b2ff497b341c5cc6d86", 252_748
+    ),
+    Language.PERL: _multipl_e(
+        "pl", "faded23384d5494c72221a1220d5a955f1e39136564fe08f1e2c98d3926f8e18", 274_638
+    ),
+    Language.LUA: _multipl_e(
+        "lua", "0b0e7af680169025594aeed41c6d9bb24237a1b23257329cb4b36890c23633a5", 206_945
+    ),
+    Language.BASH: _multipl_e(
+        "sh", "f4a6fc2f6ecf8489bab32584aeeb8a05158bddd51518929fc7fe0010a95210a0", 194_488
+    ),
+    Language.R: _multipl_e("r", "ae66d068faff39358e6f0825c59e86285bc458037b805f9673222ad21a6309cf", 210_657),
+    # In the authors' own file the function's head stands in a comment.
+    Language.CSHARP: Pinned(
+        path="multipl-e/humaneval-cs.jsonl",
+        sha256=digest.digest("1c3fe18be10addc2d0b96311f4db192ae3232e08628d17768d889d6ab87be224"),
+        unpacked_sha256=digest.digest("1c3fe18be10addc2d0b96311f4db192ae3232e08628d17768d889d6ab87be224"),
+        size_bytes=452_021,
+        unpacked_bytes=452_021,
+        repository="deepseek-ai/DeepSeek-Coder",
+        revision="0e3ea036809378139b453232558cc1f28cdaa326",
+        place="Evaluation/HumanEval/data/humaneval-cs.jsonl",
+        licence="BSD-3-Clause, and never as training data",
+    ),
+}
+"""HumanEval in other languages (MultiPL-E): for audits only."""
 
 
 def read(pinned: Pinned, folder: Path) -> bytes:

@@ -1,0 +1,105 @@
+"""One file of what a benchmark gives, an answer, and the tests. Pure.
+
+MultiPL-E was made for models that go on writing: its program is *what it gives + completion + tests*. A chat model answers
+with the whole function, and sometimes with more. Then its function takes the place of the head that was given.
+"""
+
+import re
+
+import msgspec
+
+from longwatch.learn.grading.languages import NAME, NONCE, Script
+from longwatch.learn.tasks import OneFile
+
+
+class UnknownTestsError(ValueError):
+    """The tests are not built as those of the benchmark are; the message says what is missing."""
+
+
+def asked_for(given: str, script: Script) -> str:
+    """Return the name of the function whose open head ends what is given.
+
+    Raises:
+        UnknownTestsError: there is none.
+    """
+    heads = list(re.finditer(script.head.replace(NAME, r"(\w+)"), given, re.MULTILINE))
+    if not heads:
+        raise UnknownTestsError("what is given has no head of a function")
+    return next(name for name in heads[-1].groups() if name)
+
+
+def join(answer: str, tests: OneFile, name: str, script: Script) -> str:
+    """Return the program of an answer; `name` is the function that is asked for.
+
+    Raises:
+        UnknownTestsError: what is given does not end with the head of that function.
+    """
+    head = re.compile(script.head.replace(NAME, re.escape(name)), re.MULTILINE)
+    given = [found.start() for found in head.finditer(tests.given)]
+    if not given:
+        raise UnknownTestsError(f"what is given has no head of {name}")
+    own = head.search(answer)
+    if own is None:
+        return f"{tests.given}{_cut(answer, tests.stops)}\n{tests.code}"
+    opening = tests.given[: given[-1]]
+    top, before = _before(answer[: own.start()], opening, script)
+    function = _definition(answer[own.start() :], script.closer)
+    return f"{top}{opening}{before}{function}\n{_without_closer(tests.code, script.closer)}"
+
+
+def _cut(completion: str, stops: tuple[str, ...]) -> str:
+    ends = [completion.find(stop) for stop in stops if stop in completion]
+    return completion[: min(ends)] if ends else completion
+
+
+def _before(text: str, opening: str, script: Script) -> tuple[str, str]:
+    """What an answer has before its function: what goes to the top of the file, and what stays.
+
+    Often it says again what it was given.
+    """
+    text = text.replace(opening.strip(), "")
+    if script.on_top:
+        return "".join(f"{line.strip()}\n" for line in re.findall(script.on_top, text, re.MULTILINE)), ""
+    return "", re.sub(script.dropped, "", text, flags=re.MULTILINE) if script.dropped else text
+
+
+def _definition(text: str, closer: str) -> str:
+    """The function that a text begins with, to the line that closes it in its own indentation, or all of it."""
+    lines = text.split("\n")
+    if lines[0].rstrip().endswith(closer):
+        return lines[0]
+    for number, line in enumerate(lines[1:], 1):
+        if line.strip().startswith(closer) and _indentation(line) <= _indentation(lines[0]):
+            return "\n".join(lines[: number + 1])
+    return text
+
+
+def _indentation(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _without_closer(code: str, closer: str) -> str:
+    """The tests of many languages begin by closing the function that was given open."""
+    begun = code.lstrip()
+    return begun.removeprefix(closer) if begun.startswith(closer) else code
+
+
+def witnessed(tests: OneFile, script: Script, nonce: str) -> OneFile:
+    """Return tests that say the nonce after they have passed.
+
+    Raises:
+        UnknownTestsError: they do not end as those of the benchmark.
+    """
+    end = re.search(script.ends, tests.code)
+    if end is None:
+        raise UnknownTestsError("its tests do not end as the benchmark's do")
+    witness = script.witness.replace(NONCE, nonce)
+    return msgspec.structs.replace(tests, code=tests.code[: end.start()] + witness)
+
+
+def trick(answer: str, given: str, script: Script) -> str:
+    """Return what in an answer no honest answer has; empty: nothing. What it was given it may say again."""
+    said = {line.strip() for line in given.split("\n")}
+    own = "\n".join(line for line in answer.split("\n") if line.strip() not in said)
+    found = re.search(script.tricks, own, re.MULTILINE)
+    return found[0].strip() if found else ""

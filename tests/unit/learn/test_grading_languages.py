@@ -1,0 +1,186 @@
+"""Answers that share a process with their tests: right ones pass, cheats and hogs fail, and the machine's load decides nothing."""
+
+import json
+
+import msgspec
+import pytest
+from curricula import PUBLIC
+
+from longwatch.learn.grading import Bounds, grade, grade_all, identity, scripts
+from longwatch.learn.grading.known import known
+from longwatch.learn.grading.languages import RUNTIMES, SCRIPTS
+from longwatch.learn.sources import multipl_e
+from longwatch.learn.tasks import Language, Verdict
+
+VERDICTS = PUBLIC.parent / "recorded/verdicts"
+SMALL = Bounds(
+    cpu_s=1, wall_s=20.0, memory_bytes=256 * 1024 * 1024, tmp_bytes=4 * 1024 * 1024, frame_bytes=100_000
+)
+EVERY_JAVA = 5
+"""A Java program takes a second; with 1 all 158 agree."""
+
+CHEATS = {
+    Language.BASH: [
+        "exit 0\n",
+        "    echo 42; exit 0 }\nexit 0\ntrue() {\n",
+        "    cat <&8; exit 0\n",
+        "    echo 63\n}\nset() {\n    :\n",
+        "    echo 63\n}\ntrap 'exit 0' ERR\ntrue() {\n",
+        "    echo 63\n}\nshopt -s extdebug\ntrue() {\n",
+        "    cat program.sh >&2; kill -9 $PPID $$\n",
+    ],
+    Language.PERL: [
+        "    return 63;\n}\nexit 0;\n",
+        "    print 'ok!'; exit 0;\n}\n",
+        "    return 63;\n}\nsub eq_deeply { return 1; }\n",
+        "    open(my $own, '<', $0); print <$own>; exit 0;\n}\n",
+    ],
+    Language.RUBY: [
+        "  exit!(0)\nend\n",
+        "  63\nend\nat_exit { exit!(0) }\n",
+        "  63\nend\nclass Test::Unit::TestCase\n  def assert_equal(*)\n  end\nend\n",
+        "  puts File.read(__FILE__)\n  exit!(0)\nend\n",
+    ],
+    Language.PHP: [
+        "    exit(0);\n}\n",
+        "    return 63;\n}\nset_exception_handler(function ($e) { exit(0); });\n",
+        "    echo file_get_contents(__FILE__); exit(0);\n}\n",
+    ],
+    Language.LUA: [
+        "  os.exit(0)\nend\n",
+        "  return 63\nend\npackage.loaded['luaunit'] = { assertEquals = function() end, LuaUnit = { run = function() return 0 end } }\n",
+        "  return setmetatable({}, { __eq = function() return true end })\nend\n",
+    ],
+    Language.CPP: [
+        "    exit(0);\n",
+        "    _Exit(0);\n",
+        "    return 63;\n}\n#define assert(x)\nlong unused() {\n    return 0;\n",
+    ],
+    Language.JAVA: [
+        "        System.exit(0);\n        return 63;\n",
+        "        Runtime.getRuntime().halt(0);\n        return 63;\n",
+    ],
+    Language.RUST: ["    std::process::exit(0)\n"],
+    Language.GO: ["    panic(nil)\n}\n", "    return 63\n}\n\nfunc TestMain(m *testing.M) {\n}\n"],
+    Language.R: ["    quit(status = 0)\n}\n", "    return(63)\n}\nstopifnot <- function(...) NULL\n"],
+    Language.TYPESCRIPT: ["  return 'no number';\n}\n", "  require('process').exit(0);\n}\n"],
+    Language.CSHARP: ["        Environment.Exit(0); return 63;\n", '        return "no number";\n'],
+}
+HOGS = {
+    Language.BASH: {
+        "it loops": ("    while :; do :; done\n", "CPU time"),
+        "it floods": ("    while :; do echo 'more and more and more and more' >&8; yes; done\n", ""),
+        "it fills the folder": ("    yes | head -c 100000000 >full || exit 3\n    wc -c <full\n", ""),
+        "it forks for ever": ("    again() { again & again & }\n    again; while :; do :; done\n", ""),
+    },
+    Language.PERL: {
+        "it takes all memory": ("    my @all; push @all, 'x' x 10000000 while 1;\n}\n", ""),
+        "it prints for ever": ("    print 'more' while 1;\n}\n", "more than 100000 bytes"),
+        "it prints what is no text": ('    print "\\xff\\xfe\\x00"; return 63;\n}\n', "status 1"),
+    },
+}
+
+
+def here(language):
+    lacking = scripts.missing(language)
+    return pytest.mark.skipif(bool(lacking), reason=f"{', '.join(lacking)} not here")
+
+
+def each(cases):
+    return [
+        pytest.param(language, value, marks=here(language)) for language in cases for value in cases[language]
+    ]
+
+
+def graded(answer, task, bounds=None):
+    (seen,) = grade_all([(answer, task)], bounds=bounds)
+    return seen
+
+
+@pytest.mark.guarantee("L10")
+@pytest.mark.parametrize(("language", "answer"), each(CHEATS))
+def test_no_cheat_passes(language, answer):
+    seen = grade(answer, known(language)[0].task)
+    assert (seen.verdict, bool(seen.why)) == (Verdict.FAIL, True), seen
+
+
+@pytest.mark.guarantee("L10")
+@pytest.mark.parametrize(("language", "name"), each(HOGS))
+def test_a_hog_fails_within_its_bounds(language, name):
+    answer, why = HOGS[language][name]
+    seen = graded(answer, known(language)[0].task, SMALL)
+    assert seen.verdict is Verdict.FAIL, seen
+    assert why in seen.why
+
+
+@pytest.mark.guarantee("L10", "L23")
+def test_what_is_not_installed_is_our_own_trouble_and_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(scripts, "BIN", "/nowhere")
+    seen = grade(known(Language.GO)[0].answer, known(Language.GO)[0].task)
+    assert seen.verdict is Verdict.INFRA
+    assert "apt-get install golang-go" in seen.why
+
+
+@pytest.mark.guarantee("L10")
+def test_tests_that_nobody_knows_are_our_own_trouble():
+    task = known(Language.LUA)[0].task
+    odd = msgspec.structs.replace(task, tests=msgspec.structs.replace(task.tests, code="print('done')"))
+    seen = grade("  return 42\nend\n", odd)
+    assert seen.verdict is Verdict.INFRA
+    assert "do not end as the benchmark's do" in seen.why
+
+
+def test_no_answer_depends_on_a_program_that_the_authors_did_not_have():
+    task = known(Language.BASH)[0].task
+    assert grade('    echo "2 * $1" | bc\n', task).verdict is Verdict.FAIL
+    assert grade('    awk "BEGIN { print 2 * $1 }"\n', task).verdict is Verdict.PASS
+
+
+@pytest.mark.guarantee("L22", "L29")
+def test_a_toolchains_version_is_part_of_the_binding(monkeypatch):
+    from longwatch.learn.grading import identity as module  # noqa: PLC0415 - the function hides it
+
+    before = identity([Language.BASH]), identity([Language.PERL])
+    monkeypatch.setattr(
+        "longwatch.learn.grading.identity.version", lambda one: "6.0" if one is Language.BASH else "old"
+    )
+    assert module
+    assert identity([Language.BASH]) != before[0]
+
+
+def test_every_language_names_what_it_needs():
+    assert set(RUNTIMES) == set(Language)
+    assert set(SCRIPTS) == set(Language) - {Language.PYTHON, Language.JAVASCRIPT}
+    assert all(runtime.packages and runtime.programs for runtime in RUNTIMES.values())
+
+
+def recorded(language, name):
+    """Answers of a 7B model as (answer, task), and whether its authors saw them pass."""
+    found = json.loads((VERDICTS / f"qwen2.5-coder-7b-{name}.json").read_bytes())
+    for task in multipl_e.load(language, PUBLIC):
+        record = found[task.id.removesuffix(f".{language}")][0][1]
+        given = getattr(task.tests, "given", "")
+        program = record["code"].rstrip()
+        assert program.startswith(given.rstrip("\n"))
+        assert program.endswith(task.tests.code.strip())
+        answer = program[len(given) :].removesuffix(task.tests.code.strip())
+        yield (answer, task), record["passed"]
+
+
+@pytest.mark.skipif(not VERDICTS.exists(), reason="the recorded verdicts are not here")
+@pytest.mark.guarantee("L10", "L22")
+@pytest.mark.parametrize(
+    ("language", "name", "every", "count"),
+    [
+        (Language.JAVASCRIPT, "js", 1, 161),
+        pytest.param(Language.JAVA, "java", EVERY_JAVA, 158, marks=here(Language.JAVA)),
+    ],
+)
+def test_the_verdicts_on_recorded_answers_are_those_that_were_recorded(language, name, every, count):
+    items = list(recorded(language, name))
+    assert len(items) == count
+    answers, passed = zip(*items[::every], strict=True)
+    found = list(grade_all(answers))
+    wrong = [one for one, right in zip(found, passed, strict=True) if (one.verdict is Verdict.PASS) != right]
+    assert wrong == []
+    assert {one.verdict for one in found} == {Verdict.PASS, Verdict.FAIL}
