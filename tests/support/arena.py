@@ -176,6 +176,9 @@ def of_cookies(root: Path) -> list[str]:
     return found
 
 
+# Plugins that happen to be installed beside pytest cost more than everything else in a run of a few tests.
+_PLUGINS = ("anyio", "hypothesispytest", "timeout", "xdist", "xdist.looponfail")
+_PYTEST_OPTIONS = " ".join(f"-p no:{plugin}" for plugin in _PLUGINS)
 PYTEST: Mapping[str, str | bytes] = {
     "shop/__init__.py": "",
     "shop/prices.py": "def total(prices):\n    return sum(prices)\n\n\ndef highest(prices):\n    return max(prices)\n",
@@ -201,7 +204,7 @@ def test_highest_of_nothing():
         prices.highest([])
 """,
     "conftest.py": "",
-    "pyproject.toml": "[tool.pytest.ini_options]\npythonpath = ['.']\n",
+    "pyproject.toml": f"[tool.pytest.ini_options]\npythonpath = ['.']\naddopts = '{_PYTEST_OPTIONS}'\n",
     "Makefile": "test:\n\tpytest -q\n",
     ".github/workflows/ci.yml": "on: push\n",
     "notes.txt": "first\n",

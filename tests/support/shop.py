@@ -1,4 +1,4 @@
-"""A small repository with independent jobs, made a watch by the real command line, and the means to disturb it.
+"""A small repository with independent jobs, made a watch, driven by the real command line, and the means to disturb it.
 
 Job `a` adds `shop/a.py` and a test of its own. The default worker replays the recorded change; a test that needs a
 worker with other manners gives a script.
@@ -17,6 +17,7 @@ from pathlib import Path
 import psutil
 import tomlkit
 
+from longwatch.cli import beginning
 from longwatch.kernel.identity import find_by_cookie
 from longwatch.kernel.store import Store
 from longwatch.kernel.watch import Watch
@@ -204,15 +205,16 @@ class Shop:
             if condition(seen):
                 return seen
             assert time.monotonic() < end, f"never {what}: {seen}\n{self.said()}"
-            time.sleep(0.02)
+            time.sleep(0.05)
 
     def in_step(self, name: str, phase: str = "", *, timeout_s: float = 30) -> str:
         """Wait until a step of this name is under way (and shows this phase), and return its id."""
         end = time.monotonic() + timeout_s
         while time.monotonic() < end:
-            for step in self.open_steps():
-                if name in step and (not phase or self.shown(step) == phase):
-                    return step
+            begun = [folder.name for folder in self.watch.steps.iterdir() if name in folder.name]
+            shown = [step for step in begun if not phase or self.shown(step) == phase]
+            if shown and (there := [step for step in self.open_steps() if step in shown]):
+                return there[0]
             time.sleep(0.01)
         message = f"never in {name} {phase}: {self.status()}\n{self.said()}"
         raise AssertionError(message)
@@ -354,14 +356,13 @@ def open_shop(
     for name in ("attempts", "flags"):
         (folder / name).mkdir()
     shop = Shop(repository(folder / "shop", folder / "flags"), folder / "attempts", folder / "flags")
-    words = ("--worker", "replay", "--argv", str(shop.attempts))
-    if worker:
-        script = repositories.write(folder, "worker.py", worker.replace("FLAGS", str(shop.flags)))
-        words = ("--worker", "command", "--argv", "python3", "--argv", str(script))
     if adapter:
-        words = ("--worker", adapter, *(part for word in argv for part in ("--argv", word)))
-    made = shop.call("init", "migrate", *words)
-    assert made.returncode == 0, made
+        beginning.migrate(shop.root, adapter=adapter, argv=tuple(argv))
+    elif worker:
+        script = repositories.write(folder, "worker.py", worker.replace("FLAGS", str(shop.flags)))
+        beginning.migrate(shop.root, adapter="command", argv=("python3", str(script)))
+    else:
+        beginning.migrate(shop.root, adapter="replay", argv=(str(shop.attempts),))
     document = tomlkit.parse(shop.watch.config.read_text())
     checks = tomlkit.aot()
     checks.append(
