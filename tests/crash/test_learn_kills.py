@@ -112,12 +112,15 @@ def test_killed_at_any_moment_it_decides_the_same(trial, told):
     holds(told[trial], told["whole"])
 
 
-@pytest.mark.guarantee("L12", "L26", "K5")
+@pytest.mark.guarantee("L12", "L26", "L29", "K5")
 def test_it_was_killed_at_every_kind_of_write(told):
     moments = told["writes"]["moments"]
     assert len(moments) > 40
-    assert {moment.split(":")[0] for moment in moments} == {"train", "confirm", "anchor", "adopt"}
+    assert {moment.split(":")[0] for moment in moments} == {"bind", "train", "confirm", "anchor", "adopt"}
     assert {
+        "bind:COMPLETE",
+        "bind:*",
+        "bind:report.json",
         "train:*.answers.json",
         "train:*.grades.json",
         "train:collected.json",

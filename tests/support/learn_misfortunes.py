@@ -55,7 +55,7 @@ def dies_at_each_write(kind: str, ledger: str) -> None:
             os.kill(int(Path(f"{ledger}.supervisor").read_text()), signal.SIGKILL)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    if kind in {"train", "confirm", "anchor", "adopt"}:
+    if kind in {"bind", "train", "confirm", "anchor", "adopt"}:
         at_writes(die)
 
 
