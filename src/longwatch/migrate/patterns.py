@@ -289,19 +289,24 @@ def may_change(path: str, owned: tuple[str, ...], protected: Patterns) -> bool:
 
 @lru_cache(maxsize=256)
 def _compiled(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{_translated(pattern)})" for pattern in patterns) or "(?!)", re.DOTALL)
+    for pattern in patterns:
+        _check(pattern)
+    anchored = [_anchored(pattern) for pattern in patterns if "/" in pattern]
+    # The names share what stands around them: so many alternatives are compiled in a fraction of the time.
+    names = "|".join(_last(pattern) for pattern in patterns if "/" not in pattern)
+    anywhere = [f"(?:[^/]+/)*(?:{names})(?:/.+)?"] if names else []
+    return re.compile("|".join((*anywhere, *anchored)) or "(?!)", re.DOTALL)
 
 
-def _translated(pattern: str) -> str:
-    _check(pattern)
-    anchored = "/" in pattern
-    parts = pattern.strip("/").split("/")
-    *folders, last = parts
-    prefix = "" if anchored else "(?:[^/]+/)*"
+def _anchored(pattern: str) -> str:
+    *folders, last = pattern.strip("/").split("/")
     middle = "".join("(?:[^/]+/)*" if part == "**" else _component(part) + "/" for part in folders)
-    name = "[^/]+(?:/[^/]+)*" if last == "**" else _component(last)
     below = "/.+" if pattern.endswith("/") else "(?:/.+)?"
-    return f"{prefix}{middle}{name}{below}"
+    return f"{middle}{_last(last)}{below}"
+
+
+def _last(part: str) -> str:
+    return "[^/]+(?:/[^/]+)*" if part == "**" else _component(part)
 
 
 def _check(pattern: str) -> None:
