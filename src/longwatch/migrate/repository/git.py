@@ -127,7 +127,11 @@ def names(output: bytes) -> tuple[str, ...]:
 
 def person_environment() -> dict[str, str]:
     """This process's environment without what would point git elsewhere or make it wait for a keyboard."""
-    kept = {name: value for name, value in os.environ.items() if not _DROPPED.fullmatch(name)}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not (name.startswith("GIT_") and _DROPPED.fullmatch(name))
+    }
     return kept | _PROMPTLESS
 
 
