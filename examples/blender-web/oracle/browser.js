@@ -36,11 +36,16 @@ function chromiumPath() {
 /** Return the operators that the page offers, each with its route. */
 export async function offered(browser) {
   const page = await browser.newPage();
+  const thrown = [];
+  page.on("pageerror", (error) => thrown.push(error.message));
   await page.goto(pathToFileURL(resolve(PAGE)).href);
   const found = await page.$$eval("#routes a", (links) =>
     links.map((link) => ({ unit: link.dataset.operator, route: link.getAttribute("href") })),
   );
   await page.close();
+  if (thrown.length > 0) {
+    throw new Error(`the page threw: ${thrown.join("; ")}`);
+  }
   return found;
 }
 
