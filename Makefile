@@ -9,6 +9,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check --no-input --root-user-action=ignore
 AGENTS := tests/agents
+NODE := $(AGENTS)/node_modules/.stamp tests/web/node_modules/.stamp
 
 .PHONY: help demo learn test check bench docs clean demo-blender e2e system-demo system-test system-blender
 .DELETE_ON_ERROR:
@@ -32,7 +33,7 @@ learn: system-demo $(VENV)/.learn ## a student that goes on learning until you s
 	@$(BIN)/longwatch fetch
 	@cd demo/student && ../../$(BIN)/longwatch run
 
-test: system-test $(VENV)/.dev agents ## every test, in three processes (JOBS=n changes that): many of them wait
+test: system-test $(VENV)/.dev $(NODE) ## every test, in three processes (JOBS=n changes that): many of them wait
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 check: $(VENV)/.dev ## lint, format, types, layers, sizes, and that the generated pages are fresh
@@ -50,7 +51,7 @@ docs: $(VENV)/.dev ## write the generated pages again
 	@for page in $(PAGES); do $(BIN)/python $$page || exit 1; done
 
 clean: ## remove what make made
-	rm -rf $(VENV) $(AGENTS)/node_modules build dist demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(AGENTS)/node_modules tests/web/node_modules build dist demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The scripts that write a page of docs/ and know `--check`.
@@ -93,15 +94,8 @@ $(VENV)/.bench: pyproject.toml $(VENV)/.learn | $(VENV)/bin/python
 	@$(PIP) -e '.[bench]'
 	@touch $@ $(VENV)/.base
 
-# The real agent programs, for the tests that drive them against a scripted model server.
-.PHONY: agents
-ifneq ($(wildcard $(AGENTS)/package-lock.json),)
-agents: $(AGENTS)/node_modules/.stamp
-else
-agents:
-endif
-
-$(AGENTS)/node_modules/.stamp: $(AGENTS)/package.json $(AGENTS)/package-lock.json | system-test
-	@echo 'installing the agent programs for the tests'
-	@cd $(AGENTS) && npm ci --no-fund --no-audit --no-progress --loglevel=error >/dev/null
+# What the tests need from npm: the real agent programs, which a scripted model server drives, and the accessibility rules.
+%/node_modules/.stamp: %/package.json %/package-lock.json | system-test
+	@echo 'installing the npm packages of $*'
+	@cd $* && npm ci --no-fund --no-audit --no-progress --loglevel=error >/dev/null
 	@touch $@

@@ -34,6 +34,7 @@ _NEEDS = {
     Phase.NEEDS_RECONCILE: ("Somebody has to look", "longwatch reconcile"),
     Phase.EXHAUSTED: ("A budget is used up", "longwatch run"),
 }
+_NAMED = 4
 _HELD = {
     Phase.PAUSED: ("Paused", "longwatch resume"),
     Phase.STOPPED: ("Stopped", "longwatch resume"),
@@ -71,4 +72,6 @@ def _doing(seen: Status, phase: Phase) -> str:
     if phase is Phase.WAITING:
         until = f" until {seen.next_retry_at}" if seen.next_retry_at else ""
         return f"Waits{until}: {seen.reason}"
-    return seen.reason or "Between two steps."
+    titles = [step.title or step.id for step in seen.steps]
+    more = f"; and {len(titles) - _NAMED} more" if len(titles) > _NAMED else ""
+    return "; ".join(titles[:_NAMED]) + more if titles else seen.reason or "Between two steps."

@@ -62,7 +62,7 @@ function reason(job) {
 
 function change(card, job, open) {
   if (!job.commit) return "";
-  const text = el("pre", { tabindex: "0" }, "Looking.");
+  const text = el("pre", { tabindex: "0" });
   const details = el("details", { open: open.has(job.id) }, el("summary", {}, job.commit.slice(0, 10)), text);
   const load = async () => {
     try {

@@ -1,0 +1,267 @@
+"""The page in a real browser: live, by keyboard, on a phone, for one's own eyes only. It is served by the real program."""
+
+import contextlib
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+from tests.support import watches
+from tests.support.shop import Shop, open_shop, settle
+
+from longwatch.kernel.journal import Note
+from longwatch.kernel.store import Store
+from longwatch.kernel.watch import Watch
+from longwatch.observe.web.finding import name_of
+
+pytestmark = pytest.mark.e2e
+expect.set_options(timeout=30_000)
+
+AXE = Path(__file__).parents[1] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+PROGRAM = (sys.executable, "-m", "longwatch.cli.main", "web", "--port", "0")
+
+
+@dataclass
+class Site:
+    """A page that is served, and the watches on it."""
+
+    address: str
+    shop: Shop
+    second: Watch
+    shots: Path
+
+    @property
+    def origin(self) -> str:
+        return self.address.partition("/?")[0]
+
+
+@dataclass
+class Seen:
+    """What a browser page said and asked for, beside what it shows."""
+
+    said: list[str] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("page")
+    shop = open_shop(folder, ("a", "b"))
+    shop.record("b", patch="")
+    shop.configure(worker={"max_attempts": 1})
+    assert settle(shop, shop.begin()) == 2, shop.said()
+    second = watches.migrate(folder / "second")
+    serving = subprocess.Popen(
+        [*PROGRAM, str(folder)], stdout=subprocess.PIPE, text=True, env=shop.environment()
+    )
+    assert serving.stdout is not None
+    first = serving.stdout.readline()
+    yield Site(first.partition(": ")[2].strip(), shop, second, folder)
+    serving.terminate()
+    assert serving.wait(15) in {0, -15}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    program = shutil.which("chromium") or shutil.which("google-chrome")
+    assert program, "scripts/install-debian test installs it"
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        yield started
+        started.close()
+
+
+@contextlib.contextmanager
+def opened(
+    browser: Browser, site: Site, *, width: int = 1200, dark: bool = False
+) -> Iterator[tuple[Page, Seen]]:
+    """A page that was opened by the printed address; at the end it must have said nothing wrong, and asked nobody else."""
+    seen = Seen()
+    scheme = "dark" if dark else "light"
+    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    page = context.new_page()
+    page.set_default_timeout(30_000)
+    page.on("console", lambda message: seen.said.append(message.text))
+    page.on("pageerror", lambda error: seen.said.append(str(error)))
+    page.on(
+        "request", lambda asked: None if asked.url.startswith(site.origin) else seen.foreign.append(asked.url)
+    )
+    page.goto(site.address)
+    page.get_by_role("button", name="shop").click()
+    yield page, seen
+    context.close()
+    assert seen == Seen()
+
+
+def note(watch: Watch, kind: str, text: str) -> None:
+    store = Store.open(watch.database)
+    try:
+        store.begin_generation(Note(kind, text))
+    finally:
+        store.close()
+
+
+@pytest.mark.guarantee("K40")
+def test_what_happens_is_seen_within_a_second(site: Site, browser: Browser) -> None:
+    with opened(browser, site) as (page, _):
+        expect(page).to_have_url(re.compile("^[^?]*$"))
+        expect(page.get_by_role("main")).to_contain_text("needs you")
+        expect(page.get_by_role("row", name=re.compile("Bring a"))).to_contain_text("done")
+        expect(page.get_by_role("row", name=re.compile("Bring b"))).to_contain_text("blocked")
+        page.get_by_role("tab", name="Events").click()
+        expect(page.get_by_role("list", name="Events")).to_contain_text("job.blocked")
+        page.evaluate(WHEN, "this happened just now")
+        began = time.time()
+        note(site.shop.watch, "watch.waiting", "this happened just now")
+        # Within a second on a machine with nothing else to do; a busy one takes longer to draw.
+        assert page.evaluate("window.came") / 1000 - began < 10
+
+
+WHEN = """(text) => {
+  window.came = new Promise((done) => {
+    const look = () => { if (document.body.textContent.includes(text)) done(Date.now()); };
+    new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
+  });
+}"""
+
+
+@pytest.mark.guarantee("K40")
+def test_jobs_time_receipts_and_logs(site: Site, browser: Browser) -> None:
+    with opened(browser, site) as (page, _):
+        row = page.get_by_role("row", name=re.compile("Bring a"))
+        row.locator("summary").last.click()
+        expect(row.locator("pre")).to_contain_text("VALUE = 1")
+        page.get_by_role("tab", name="Time").click()
+        expect(page.get_by_role("table", name="By what it was for")).to_contain_text("validation")
+        page.get_by_role("tab", name="Receipts").click()
+        page.get_by_role("button", name="Verify everything").click()
+        expect(page.get_by_role("tabpanel")).to_contain_text("2 receipts and the event log hold")
+        page.get_by_role("tab", name="Logs").click()
+        page.get_by_role("searchbox").fill("a.1/prompt")
+        page.get_by_role("button", name="attempts/a.1/prompt.md").click()
+        expect(page.get_by_label("The log")).to_contain_text("Bring a")
+
+
+@pytest.mark.guarantee("K40")
+def test_events_are_filtered_and_older_ones_come(site: Site, browser: Browser) -> None:
+    store = Store.open(site.second.database)
+    generation = store.begin_generation(Note("supervisor.began", "x"))
+    for first in range(0, 300, 100):
+        store.commit(generation, notes=[Note("job.claimed", f"claim {n}") for n in range(first, first + 100)])
+    store.close()
+    with opened(browser, site) as (page, _):
+        page.get_by_role("button", name="second").click()
+        page.get_by_role("tab", name="Events").click()
+        shown = page.get_by_role("list", name="Events").get_by_role("listitem")
+        expect(shown).to_have_count(100)
+        page.get_by_role("button", name="Older").click()
+        expect(shown).to_have_count(200)
+        page.get_by_label("Contains").fill("claim 29")
+        expect(shown).to_have_count(11)
+        page.get_by_label("Kind begins with").fill("watch.")
+        expect(page.get_by_role("tabpanel")).to_contain_text("No event fits")
+
+
+@pytest.mark.guarantee("K40", "K11", "K12")
+def test_pause_and_resume_by_keyboard_with_a_question_first(site: Site, browser: Browser) -> None:
+    with opened(browser, site) as (page, _):
+        page.get_by_role("button", name="second").click()
+        button = page.get_by_role("button", name="Pause", exact=True)
+        button.focus()
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("dialog")).to_contain_text("Pause: ")
+        page.keyboard.press("Escape")
+        assert requests(site.second) == []
+        button.focus()
+        page.keyboard.press("Enter")
+        page.get_by_role("button", name="Yes").focus()
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("status").first).to_contain_text("pause: noted")
+        expect(page.get_by_role("main")).to_contain_text("asked for")
+        assert requests(site.second) == ["pause"]
+        page.get_by_role("tab", selected=True).focus()
+        page.keyboard.press("ArrowRight")
+        expect(page.get_by_role("tab", selected=True)).to_have_text("Events")
+        expect(page.get_by_role("tab", selected=True)).to_be_focused()
+
+
+def requests(watch: Watch) -> list[str]:
+    store = Store.read(watch.database)
+    try:
+        return [request.verb.value for _, request in store.requests(after=0)]
+    finally:
+        store.close()
+
+
+@pytest.mark.guarantee("K40")
+@pytest.mark.parametrize(("width", "dark"), [(1200, False), (1200, True), (360, False), (360, True)])
+def test_it_fits_and_is_accessible(site: Site, browser: Browser, width: int, dark: bool) -> None:
+    assert AXE.exists(), "make test installs it from tests/web/package-lock.json"
+    with opened(browser, site, width=width, dark=dark) as (page, _):
+        for tab in page.get_by_role("tab").all():
+            tab.click()
+            expect(page.get_by_role("tabpanel")).not_to_contain_text("Looking.")
+            page.screenshot(path=site.shots / f"{width}-{dark}-{tab.inner_text()}.png")
+            wide = page.evaluate(
+                "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+            )
+            assert wide <= 0, f"{tab.inner_text()} is {wide} px too wide"
+            page.evaluate(f"if (!window.axe) {{ {AXE.read_text()} }}")
+            found = page.evaluate(
+                "axe.run().then(({ violations }) => violations.map((one) => [one.id, one.nodes.map((node) => node.html)]))"
+            )
+            assert found == [], tab.inner_text()
+
+
+@pytest.mark.guarantee("K40")
+def test_a_second_browser_gets_nothing_and_another_origin_presses_nothing(
+    site: Site, browser: Browser
+) -> None:
+    stranger = browser.new_context().new_page()
+    answer = stranger.goto(site.origin)
+    assert answer is not None
+    assert answer.status == 401
+    with opened(browser, site) as (page, _), evil(site) as address:
+        other = page.context.new_page()
+        other.goto(address)
+        expect(other.locator("#tried")).to_have_text("tried")
+        assert requests(site.shop.watch) == []
+
+
+@contextlib.contextmanager
+def evil(site: Site) -> Iterator[str]:
+    """A page of another origin that presses the button with every trick that needs no permission."""
+    target = f"{site.origin}/api/watches/{name_of(site.shop.root)}/requests"
+    script = f"""<p id=tried></p><form id=f method=post enctype=text/plain target=x action="{target}">
+    <input name='{{"verb":"stop","x":"' value='"}}'></form><iframe name=x></iframe><script>
+    const body = JSON.stringify({{verb: "stop"}});
+    const tries = [
+      fetch("{target}", {{method: "POST", mode: "no-cors", credentials: "include", body}}),
+      fetch("{target}", {{method: "POST", credentials: "include", headers: {{"X-Longwatch": "1"}}, body}}),
+    ];
+    navigator.sendBeacon("{target}", body);
+    f.submit();
+    Promise.allSettled(tries).then(() => setTimeout(() => {{ tried.textContent = "tried"; }}, 500));</script>"""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(script.encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/"
+    server.shutdown()
