@@ -73,6 +73,8 @@ def test_a_finished_session_is_taken_over_and_gone_on_with(root, session):
     assert "session: decision PASSED" in verified.stdout
     shown = dict(json.loads(call(root, "status", "--json", check=True).stdout)["summary"])
     assert shown["champion"] == f"{ours.champion[:12]}, taken over from {session}"
+    # The session used all rows of its small source.
+    change(root, next_row=0)
     with running(root) as supervisor:
         wait_for(lambda: any((root / ".longwatch/steps").glob("train.*/step.json")), supervisor)
         call(root, "stop", check=True)
