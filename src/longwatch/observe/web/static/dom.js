@@ -49,3 +49,13 @@ export function table(caption, heads, rows) {
   const body = rows.map((row) => el("tr", {}, row.map((cell, at) => el("td", { class: heads[at][1] }, cell))));
   return el("div", { class: "scroll" }, el("table", {}, el("caption", {}, caption), el("thead", {}, el("tr", {}, head)), el("tbody", {}, body)));
 }
+
+// Draw again only what changed: who is at a button with the keyboard, or reads a line, is not thrown out by news.
+export function keep(node, value, make) {
+  const key = JSON.stringify(value);
+  if (node.dataset.shown === key) return;
+  node.dataset.shown = key;
+  const held = node.contains(document.activeElement) ? document.activeElement.dataset.name : undefined;
+  node.replaceChildren(...there([make()].flat()));
+  if (held !== undefined) node.querySelector(`[data-name="${CSS.escape(held)}"]`)?.focus();
+}

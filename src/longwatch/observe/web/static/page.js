@@ -1,7 +1,7 @@
 // The page: the list of watches, the one that is looked at, and the line that brings its news.
 
 import { read, wish } from "./asking.js";
-import { duration, el, there } from "./dom.js";
+import { duration, el, keep } from "./dom.js";
 import { panels } from "./panels.js";
 
 const LISTING_MS = 5000;
@@ -18,9 +18,11 @@ async function list() {
     const listing = await read("/api/watches");
     state.watches = listing.watches;
     place("link").textContent = `${state.watches.length === 1 ? "1 watch" : `${state.watches.length} watches`}, live`;
-    const names = listing.watches.map((card) => watchButton(card));
-    const broken = listing.broken.map(([folder, why]) => el("li", { class: "small bad" }, `${folder}: ${why}`));
-    place("watches").replaceChildren(...names, ...broken);
+    const shown = listing.watches.map((card) => [card.id, card.name, card.health.level, card.status.phase, card.status.steps[0]]);
+    keep(place("watches"), [shown, listing.broken, state.chosen], () => [
+      ...listing.watches.map((card) => watchButton(card)),
+      ...listing.broken.map(([folder, why]) => el("li", { class: "small bad" }, `${folder}: ${why}`)),
+    ]);
     const wanted = decodeURIComponent(location.hash.slice(1)) || state.chosen;
     const found = state.watches.find((card) => card.id === wanted) ?? state.watches[0];
     if (found && found.id !== state.chosen) choose(found);
@@ -32,7 +34,7 @@ async function list() {
 function watchButton(card) {
   const now = card.status.steps[0];
   return el("li", {}, el(
-    "button", { "aria-current": card.id === state.chosen ? "true" : null, onclick: () => choose(card), title: card.status.watch },
+    "button", { "aria-current": card.id === state.chosen ? "true" : null, "data-name": card.id, onclick: () => choose(card), title: card.status.watch },
     el("strong", {}, card.name), " ", el("span", { class: "small quiet" }, card.status.kind),
     el("br"), badge(card.health.level), el("span", { class: "small" }, ` ${card.status.phase}`),
     now ? bar(now) : null,
@@ -49,9 +51,15 @@ function choose(card) {
   state.source?.close();
   Object.assign(state, { chosen: card.id, card, panel: null });
   if (decodeURIComponent(location.hash.slice(1)) !== card.id) history.replaceState(null, "", `#${card.id}`);
-  for (const button of place("watches").querySelectorAll("button")) button.removeAttribute("aria-current");
+  for (const button of place("watches").querySelectorAll("button")) {
+    if (button.dataset.name === card.id) button.setAttribute("aria-current", "true");
+    else button.removeAttribute("aria-current");
+  }
   place("watch").replaceChildren(
-    el("div", { id: "now" }), el("div", { id: "tabs", class: "tabs", role: "tablist", "aria-label": "Views" }),
+    el("h2", {}, card.name), el("p", { class: "small quiet" }, card.status.watch),
+    el("div", { id: "told", "aria-live": "polite" }), el("div", { id: "controls", class: "controls" }),
+    el("div", { id: "steps", role: "group", "aria-label": "What runs now" }), el("dl", { id: "facts" }),
+    el("div", { id: "tabs", class: "tabs", role: "tablist", "aria-label": "Views" }),
     el("section", { id: "panel", role: "tabpanel", "aria-labelledby": `tab-${state.tab}`, tabindex: "0" }),
   );
   draw(card);
@@ -83,13 +91,13 @@ function refreshSoon() {
 function draw(card) {
   const seen = card.status;
   document.title = `${card.name}: ${WORDS[card.health.level]}`;
-  const help = card.health.command ? el("p", { class: "small" }, "In its folder: ", el("code", {}, card.health.command)) : null;
-  place("now").replaceChildren(...there([
-    el("h2", {}, card.name), el("p", { class: "small quiet" }, seen.watch),
-    el("p", { class: "said", "aria-live": "polite" }, badge(card.health.level), ` ${card.health.sentence}`), help,
-    controls(card), el("div", { "aria-label": "What runs now", role: "group" }, seen.steps.map(running)),
-    el("dl", {}, facts(seen).flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
-  ]));
+  keep(place("told"), card.health, () => [
+    el("p", { class: "said" }, badge(card.health.level), ` ${card.health.sentence}`),
+    card.health.command ? el("p", { class: "small" }, "In its folder: ", el("code", {}, card.health.command)) : null,
+  ]);
+  keep(place("controls"), seen.phase, () => controls(card));
+  keep(place("steps"), seen.steps, () => seen.steps.map(running));
+  keep(place("facts"), facts(seen), () => facts(seen).flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
 }
 
 function facts(seen) {
@@ -126,7 +134,7 @@ function controls(card) {
     ["Stop", "stop", {}, "Children are ended, the state is saved, and the supervisor ends.", true],
   ];
   const shown = buttons.filter(([, , , , fits]) => fits);
-  return el("div", { class: "controls" }, shown.map(([name, verb, more, told]) => el("button", { onclick: () => ask(card, name, verb, more, told) }, name)));
+  return shown.map(([name, verb, more, told]) => el("button", { "data-name": name, onclick: () => ask(card, name, verb, more, told) }, name));
 }
 
 async function ask(card, name, verb, more, told) {

@@ -153,7 +153,7 @@ function events(panel, card) {
   const text = el("input", { type: "search", placeholder: "any words", size: 18 });
   const more = el("button", { onclick: () => older() }, "Older");
   const told = el("p", { class: "small quiet", role: "status" });
-  let oldest = null, asked = 0;
+  let oldest = null, newest = 0, asked = 0;
 
   const fits = (one) => one.kind.startsWith(kind.value) && JSON.stringify(one).toLowerCase().includes(text.value.toLowerCase());
   async function older() {
@@ -163,6 +163,11 @@ function events(panel, card) {
     try {
       const page = await read(path(card, `events?${query}`));
       if (mine !== asked) return;
+      if (oldest === null) {
+        // What came by the stream meanwhile is in this answer, too.
+        shown.replaceChildren();
+        newest = page.events[0]?.seq ?? 0;
+      }
       shown.append(...page.events.map((one) => line(one, card)));
       oldest = page.events.at(-1)?.seq ?? oldest;
       more.hidden = !page.more;
@@ -180,7 +185,8 @@ function events(panel, card) {
   );
   older();
   return { event: (one) => {
-    if (!fits(one)) return;
+    if (!fits(one) || one.seq <= newest) return;
+    newest = one.seq;
     shown.prepend(line(one, card));
     // What is far below is asked for again by "Older"; the page stays light for days.
     while (shown.children.length > 1000) shown.lastElementChild.remove();
