@@ -7,10 +7,11 @@ import msgspec
 import pytest
 from learning import Walk, audited, bound, confirmed, prepared, pruned, settings, trained
 
+from longwatch.kernel.digest import of_bytes
 from longwatch.kernel.errors import IntegrityError
 from longwatch.kernel.journal import Note
 from longwatch.learn import sealed
-from longwatch.learn.generations import archive
+from longwatch.learn.generations import archive, present
 from longwatch.learn.generations.entering import parts_of
 from longwatch.learn.generations.present import PACKAGE, config, sources
 from longwatch.learn.generations.values import SHOWN, Generation, Part, changes, sentence
@@ -43,7 +44,11 @@ def generation(**parts) -> Generation:
     [
         ("config", {"training.rank": "16"}, ("training.rank 8 -> 16", "put it back in longwatch.toml")),
         ("model", {"base": "f" * 64}, (f"base {'b' * 12} -> {'f' * 12}", "adapters fit one base only")),
-        ("data", {"audit.humaneval": ""}, (f"audit.humaneval {'d' * 12} -> nothing", "restore the file")),
+        (
+            "data",
+            {"audit.humaneval": "missing"},
+            (f"audit.humaneval {'d' * 12} -> missing", "restore the file"),
+        ),
         ("runtimes", {"/usr/bin/python3": "f" * 64}, ("/usr/bin/python3", "install that version again")),
         ("environment", {"torch": "2.14.0"}, ("torch 2.13.0 -> 2.14.0", "pip install torch==2.13.0")),
         ("environment", {"python": "3.12.1"}, ("python 3.11.7 -> 3.12.1", "use Python 3.11.7")),
@@ -76,9 +81,26 @@ def test_of_many_changes_all_are_counted_and_each_mend_is_said_once():
 
 
 @pytest.mark.guarantee("L29")
-def test_a_benchmark_that_is_new_changes_nothing_that_was_measured():
+def test_a_benchmark_that_is_new_or_not_wanted_any_more_changes_nothing_that_was_measured():
     assert changes(generation(data={}), generation()) == ()
-    assert len(changes(generation(), generation(data={}))) == 1
+    assert changes(generation(), generation(data={})) == ()
+
+
+@pytest.mark.guarantee("L29", "L24")
+def test_a_benchmark_that_is_named_is_bound_by_what_stands_there(tmp_path):
+    def found(**named):
+        return dict(present._data(Audit(**named), tmp_path))
+
+    assert found() == {}
+    assert found(humaneval="file") == {"audit.humaneval": "missing"}
+    (tmp_path / "file").write_bytes(b"x")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/js.jsonl").write_bytes(b"x")
+    before = found(humaneval="file", multipl_e="folder")
+    assert before["audit.humaneval"] == of_bytes(b"x")
+    (tmp_path / "folder/js.jsonl").write_bytes(b"y")
+    after = found(humaneval="file", multipl_e="folder")
+    assert before["audit.multipl_e"] != after["audit.multipl_e"]
 
 
 @pytest.mark.guarantee("L29")

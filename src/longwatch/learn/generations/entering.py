@@ -50,6 +50,9 @@ def enter(work: Work[LearnStep], watch: Watch) -> Place:
         place = Place(watch, settings.load(watch.root))
         refuse(place, archived, Part)
         return place
+    if isinstance(step, Audit) and not archived.generation.data:
+        # No benchmark was bound: base and champion are both measured as what is here now.
+        return Place(watch, settings.load(watch.root))
     if sources(PACKAGE) != archived.generation.sources:
         _go_on_as(archived, work.folder)
     place = Place(watch, _bound(watch, archived))

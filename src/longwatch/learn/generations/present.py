@@ -78,11 +78,14 @@ def _text(value: object) -> str:
 def _data(audit: Audit, root: Path) -> Iterator[tuple[str, str]]:
     """Yield the digest of whatever stands at each path that the audit's settings name."""
     for key, value in msgspec.structs.asdict(audit).items():
-        path = root / value if isinstance(value, str) and value else None
-        if path is None or not path.exists():
-            continue
-        bound = digest.bind(key, path).digest if path.is_dir() else digest.of_file(path.resolve())
-        yield f"audit.{key}", bound
+        if isinstance(value, str) and value:
+            yield f"audit.{key}", _content(root / value)
+
+
+def _content(path: Path) -> str:
+    if not path.exists():
+        return "missing"
+    return digest.bind("data", path).digest if path.is_dir() else digest.of_file(path.resolve())
 
 
 def _environment() -> dict[str, str]:

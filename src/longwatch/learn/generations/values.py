@@ -68,13 +68,13 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 def changes(before: Generation, after: Generation, parts: Iterable[Part] = Part) -> tuple[Change, ...]:
     """Return what differs in these parts, in their order.
 
-    A benchmark that is there for the first time is none: nothing was measured with another one.
+    A benchmark that is named for the first time, or no longer, is none: nothing is measured with another one.
     """
     return tuple(
         Change(part=part, name=name, old=old, new=new, mend=_MENDS[part](name, old))
         for part in parts
         for name, old, new in _differing(getattr(before, part), getattr(after, part))
-        if not (part is Part.DATA and not old)
+        if not (part is Part.DATA and not (old and new))
     )
 
 
