@@ -10,6 +10,7 @@ from longwatch.cli.stream import Stream
 from longwatch.executors.local import LocalExecutor
 from longwatch.kernel import files
 from longwatch.kernel.clock import now
+from longwatch.kernel.config import refuse
 from longwatch.kernel.errors import ExitCode, NotReadyError
 from longwatch.kernel.instant import remaining_s
 from longwatch.kernel.journal import Note
@@ -19,7 +20,8 @@ from longwatch.kernel.request import Request, Verb
 from longwatch.kernel.store import Store
 from longwatch.kernel.supervisor import Supervisor
 from longwatch.kernel.watch import Watch
-from longwatch.observe import asking, kinds, status
+from longwatch.observe import asking, kinds, notifying, status
+from longwatch.observe.notifying import Notifier
 
 PASSED = (
     "PATH",
@@ -52,7 +54,9 @@ class Session:
         """
         self._watch, self._inherited, self._ready, self._waits = watch, inherited, ready, waits
         self._application = kinds.load(watch)
-        self._stream = Stream(watch, as_json=as_json, zone=self._application.settings.observe.zone)
+        observe = self._application.settings.observe
+        self._stream = Stream(watch, as_json=as_json, zone=observe.zone)
+        self._notifier = Notifier(watch, observe)
 
     def refresh(self) -> None:
         """Take the world as it is now for the new starting point: the person's word."""
@@ -66,6 +70,7 @@ class Session:
         """
         settings = self._application.settings
         with owned(self._watch, settings.host, inherited=self._inherited):
+            refuse(self._watch.config, notifying.problems(settings.observe))
             self._application.ready()
             store = Store.open(self._watch.database)
             life = store.snapshot().lifecycle
@@ -83,6 +88,7 @@ class Session:
             with self._stream:
                 code = supervisor.run(max_cycles=max_cycles, stay=stay)
             store.close()
+        self._notifier.farewell()
         self._stream.farewell(code)
         return code
 
@@ -93,6 +99,7 @@ class Session:
 
     def _changed(self, notes: Sequence[Note]) -> None:
         self._stream.changed(notes)
+        self._notifier.changed(notes)
         mirror = self._application.settings.observe.status_file
         if mirror:
             shown = status.read(self._watch)

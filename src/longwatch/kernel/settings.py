@@ -28,7 +28,7 @@ class Host(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     logs_bytes: int = 4 * 1024**3
     """All logs together; the oldest go first."""
     cores: int = 0
-    """How many steps may run side by side at most; 0: as the machine has cores."""
+    """How many steps may run side by side at most; 0: as many as the application begins."""
     markers: tuple[str, ...] = ()
     """Marker files of other tools; one that names a live process makes `run` refuse (specification K4)."""
     publish_marker: str = ""
@@ -46,6 +46,10 @@ class Observe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """How often a running step's sign of life is stored."""
     secrets: tuple[str, ...] = ()
     """Names of environment variables whose values never reach a log, an event, a receipt or a page."""
+    notify: tuple[str, ...] = ()
+    """A command of yours, one word each, that gets one JSON object on standard input for each thing in `notify_on`."""
+    notify_on: tuple[str, ...] = ("blocked", "needs_reconcile", "exhausted", "complete", "accepted")
+    """What it is told: that somebody has to look, that a budget is used up, that all is done, that a job or adapter was accepted."""
 
 
 class KernelSettings(msgspec.Struct, frozen=True, kw_only=True):
