@@ -33,4 +33,4 @@ def test_a_command_that_hangs_or_is_missing_stops_no_work(tmp_path: Path) -> Non
     refused = shop.call("run")
     assert (refused.returncode, "observe.notify[0] = 'no-such-program'" in refused.stderr) == (2, True)
     shop.configure(observe={"notify": ["true"], "notify_on": ["everything"]})
-    assert "'everything' is unknown: use blocked" in shop.call("run").stderr
+    assert "'everything': is unknown: use blocked" in shop.call("run").stderr
