@@ -20,7 +20,7 @@ from tests.support.shop import Shop, open_shop, settle
 from longwatch.kernel.journal import Note
 from longwatch.kernel.store import Store
 from longwatch.kernel.watch import Watch
-from longwatch.observe.web.finding import name_of
+from longwatch.observe.finding import name_of
 
 pytestmark = pytest.mark.e2e
 expect.set_options(timeout=30_000)

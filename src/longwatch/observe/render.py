@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from longwatch.kernel.journal import Event
+from longwatch.observe import health
 from longwatch.observe.status import Status, StepStatus
 
 Row = tuple[str, ...]
@@ -82,6 +83,10 @@ def status_text(status: Status, recent: Iterable[Event], now: datetime) -> str:
 
 def _head_rows(status: Status, now: datetime) -> Iterator[Row]:
     yield "watch", f"{status.watch}{f' ({status.kind})' if status.kind else ''}"
+    told = health.health(status)
+    yield "health", f"{told.level.value.replace('_', ' ')}: {one_line(told.sentence)}"
+    if told.command:
+        yield "next", f"{told.command} (in its folder)"
     yield "phase", f"{status.phase}{f': {one_line(status.reason)}' if status.reason else ''}"
     yield "desired", status.desired
     if status.next_retry_s is not None:

@@ -14,7 +14,8 @@ from longwatch.kernel.journal import Note
 from longwatch.kernel.request import Request, Verb
 from longwatch.kernel.store import Store
 from longwatch.kernel.watch import Watch
-from longwatch.observe.web import finding, live
+from longwatch.observe import finding
+from longwatch.observe.web import live
 from longwatch.observe.web.access import HEADERS, Guard, door
 from longwatch.observe.web.answers import Card, Excerpt, Listing, Page
 from longwatch.observe.web.description import document

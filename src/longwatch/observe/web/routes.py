@@ -15,9 +15,9 @@ from longwatch import __version__
 from longwatch.kernel import request as wishes
 from longwatch.kernel.errors import LongwatchError, RefusedError
 from longwatch.kernel.watch import Watch
-from longwatch.observe import asking, timings, verifying
+from longwatch.observe import asking, finding, timings, verifying
 from longwatch.observe.health import Level
-from longwatch.observe.web import answers, description, finding, live
+from longwatch.observe.web import answers, description, live
 from longwatch.observe.web.answers import Card, Listing, Wish
 
 STATIC = Path(__file__).with_name("static")

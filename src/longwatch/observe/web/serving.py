@@ -10,7 +10,7 @@ import msgspec
 import uvicorn
 
 from longwatch.kernel.errors import ConfigError, NotReadyError
-from longwatch.observe.web import finding
+from longwatch.observe import finding
 from longwatch.observe.web.access import Guard, door
 from longwatch.observe.web.routes import application
 

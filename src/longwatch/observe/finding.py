@@ -1,4 +1,4 @@
-"""Which watches a page shows: those that are named, and those that lie below a named folder."""
+"""Which watches a page or a report is about: those that are named, and those that lie below a named folder."""
 
 import os
 from collections.abc import Iterable, Iterator
