@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from longwatch.kernel.errors import ConfigError
-from longwatch.learn.sources import fetching, pinned
+from longwatch.learn.sources import fetching, mbxp, pinned
 from longwatch.learn.sources.pinned import Pinned
 from longwatch.learn.student.fetch import SMOLLM2, Progress, silent
 from longwatch.learn.student.model import embedded
@@ -37,8 +37,8 @@ OFFERS = {
         lines='[curriculum]\nsource = "mbpp"\npublic = {folder}',
     ),
     "mbxp": Offer(
-        purpose="a curriculum in Python and JavaScript",
-        pins=(pinned.MBXP_PYTHON, pinned.MBXP_JAVASCRIPT),
+        purpose="a curriculum in six languages",
+        pins=tuple(mbxp.FILES.values()),
         lines='[curriculum]\nsource = "mbxp"\npublic = {folder}',
     ),
 }

@@ -99,6 +99,8 @@ def parse(code: str) -> ast.Module:
 def _parts(language: Language, code: str, *, numbered: bool) -> Iterator[str]:
     if language is Language.JAVASCRIPT:
         return _javascript(code, numbered=numbered)
+    if language is not Language.PYTHON:
+        return iter(words(code))
     try:
         return iter(tuple(_Python(parse(code), numbered=numbered).parts()))
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: it is nested too deeply

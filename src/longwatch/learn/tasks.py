@@ -65,7 +65,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True, tag="program"):
 
 class OneFile(msgspec.Struct, frozen=True, kw_only=True, tag="one-file"):
     """Tests that are one program with the answer, as in most languages of MultiPL-E: a determined answer can forge its
-    verdict, so they are for reports and never for training.
+    verdict, and reports say so.
     """
 
     given: str

@@ -151,7 +151,7 @@ def test_a_folder_may_stand_in_for_the_network(tmp_path, name, data):
 @pytest.mark.guarantee("L1")
 def test_everything_offered_is_pinned_by_commit_and_what_must_not_train_is_for_audits_only():
     pins = [one for offer in offered.OFFERS.values() for one in offer.pins]
-    assert len(pins) == 17
+    assert len(pins) == 21
     for one in pins:
         assert len(one.revision) == 40
         assert int(one.revision, 16)

@@ -56,6 +56,13 @@ def test_what_a_file_begins_with_already_is_not_said_again():
     assert joined.endswith("\treturn a + b\n}\n" + GO.code)
 
 
+def test_a_function_that_is_written_at_the_margin_ends_at_its_own_end():
+    body = "public static long add(long a, long b) {\nif (a > 0) {\n    return a + b;\n} else {\n    return b + a;\n}\n}"
+    assert joining.definition(f"{body}\nmain();\nif (x) {{\n}}", "}") == body
+    brace = body.replace("a > 0", "a > '{'")
+    assert joining.definition(f"{brace}\nmain();", "}") == brace
+
+
 def test_what_was_given_may_be_said_again():
     given = "#include<assert.h>\nunion U{\n    bool operator==(long f) {\n        return true;\n    }\n};\n"
     tests = OneFile(given=f"{given}// It adds.\nU add(long a, long b) {{\n", code="}\nint main() {\n}\n")
@@ -113,7 +120,7 @@ def test_every_task_of_the_benchmark_is_understood(language):
         told = joining.witnessed(task.tests, SCRIPTS[language], "secret")
         assert (
             "secret" in joining.join("", told, task.entry_point, SCRIPTS[language])
-            or language is Language.BASH
+            or NONCE in SCRIPTS[language].run
         )
         assert joining.trick(task.tests.given, task.tests.given, SCRIPTS[language]) == ""
         assert task.prompt.startswith("Complete this ")

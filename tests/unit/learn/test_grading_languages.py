@@ -1,12 +1,14 @@
 """Answers that share a process with their tests: right ones pass, cheats and hogs fail, and the machine's load decides nothing."""
 
 import json
+import sys
 
 import msgspec
 import pytest
 from curricula import PUBLIC
 
 from longwatch.learn.grading import Bounds, grade, grade_all, identity, scripts
+from longwatch.learn.grading.identity import version
 from longwatch.learn.grading.known import known
 from longwatch.learn.grading.languages import RUNTIMES, SCRIPTS
 from longwatch.learn.sources import multipl_e
@@ -14,7 +16,7 @@ from longwatch.learn.tasks import Language, Verdict
 
 VERDICTS = PUBLIC.parent / "recorded/verdicts"
 SMALL = Bounds(
-    cpu_s=1, wall_s=20.0, memory_bytes=256 * 1024 * 1024, tmp_bytes=4 * 1024 * 1024, frame_bytes=100_000
+    cpu_s=1, wall_s=1.5, memory_bytes=256 * 1024 * 1024, tmp_bytes=4 * 1024 * 1024, frame_bytes=100_000
 )
 EVERY_JAVA = 5
 """A Java program takes a second; with 1 all 158 agree."""
@@ -42,6 +44,8 @@ CHEATS = {
         "  puts File.read(__FILE__)\n  exit!(0)\nend\n",
     ],
     Language.PHP: [
+        "    return 63;\n}\n?>\n",
+        "    readfile('php://fd/8'); exit(0);\n}\n",
         "    exit(0);\n}\n",
         "    return 63;\n}\nset_exception_handler(function ($e) { exit(0); });\n",
         "    echo file_get_contents(__FILE__); exit(0);\n}\n",
@@ -68,8 +72,7 @@ CHEATS = {
 }
 HOGS = {
     Language.BASH: {
-        "it loops": ("    while :; do :; done\n", "CPU time"),
-        "it floods": ("    while :; do echo 'more and more and more and more' >&8; yes; done\n", ""),
+        "it loops": ("    while :; do :; done\n", ""),
         "it fills the folder": ("    yes | head -c 100000000 >full || exit 3\n    wc -c <full\n", ""),
         "it forks for ever": ("    again() { again & again & }\n    again; while :; do :; done\n", ""),
     },
@@ -138,14 +141,11 @@ def test_no_answer_depends_on_a_program_that_the_authors_did_not_have():
 
 @pytest.mark.guarantee("L22", "L29")
 def test_a_toolchains_version_is_part_of_the_binding(monkeypatch):
-    from longwatch.learn.grading import identity as module  # noqa: PLC0415 - the function hides it
-
     before = identity([Language.BASH]), identity([Language.PERL])
-    monkeypatch.setattr(
-        "longwatch.learn.grading.identity.version", lambda one: "6.0" if one is Language.BASH else "old"
-    )
-    assert module
+    module = sys.modules["longwatch.learn.grading.identity"]
+    monkeypatch.setattr(module, "version", lambda one: "6.0" if one is Language.BASH else version(one))
     assert identity([Language.BASH]) != before[0]
+    assert identity([Language.PERL]) == before[1]
 
 
 def test_every_language_names_what_it_needs():

@@ -11,6 +11,8 @@ from curricula import BOTH, PUBLIC, generated, task
 from longwatch.kernel.errors import ConfigError, IntegrityError, NotReadyError, RefusedError
 from longwatch.learn import registry, splits
 from longwatch.learn.grading import grade_all
+from longwatch.learn.grading.screening import stub
+from longwatch.learn.grading.scripts import missing
 from longwatch.learn.settings import Curriculum
 from longwatch.learn.sources import humaneval, licence, mbpp, mbxp, pinned
 from longwatch.learn.sources.choice import chosen
@@ -92,6 +94,42 @@ def test_mbxp_gives_both_languages_of_the_allowed_ids():
     }
     splits.check([*tasks, *(one for row in all_rows(mbpp.Mbpp(PUBLIC)) for one in row.tasks)])
     registry.check_ids(tasks)
+
+
+@pytest.mark.guarantee("L1", "L4")
+def test_mbxp_has_six_languages_and_a_problem_is_on_one_side_in_all_of_them():
+    languages = tuple(mbxp.FILES)
+    tasks = [one for row in all_rows(mbxp.Mbxp(PUBLIC, languages)) for one in row.tasks]
+    assert Counter(one.language for one in tasks) == {
+        Language.PYTHON: 474,
+        Language.PHP: 461,
+        Language.JAVASCRIPT: 440,
+        Language.JAVA: 417,
+        Language.RUBY: 382,
+        Language.CPP: 373,
+    }
+    assert {int(one.problem.removeprefix("mbpp.")) for one in tasks} <= {*range(1, 11), *range(511, 975)}
+    splits.check(tasks)
+    registry.check_ids(tasks)
+    assert all("`" in one.prompt and "*" not in one.prompt.split("`")[1].split("(")[0] for one in tasks)
+
+
+@pytest.mark.guarantee("L2", "L10")
+@pytest.mark.parametrize("language", [Language.JAVA, Language.CPP, Language.RUBY, Language.PHP])
+def test_mbxp_references_of_the_other_languages_mostly_pass_and_what_does_nothing_fails(language):
+    if missing(language):
+        pytest.skip(f"{', '.join(missing(language))} not here")
+    tasks = [one for row in all_rows(mbxp.Mbxp(PUBLIC, (language,))) for one in row.tasks][::60]
+    passed = [one.verdict for one in grade_all([(one.reference, one) for one in tasks])].count(Verdict.PASS)
+    assert passed >= 0.7 * len(tasks)
+    nothing = [(answer, one) for one in tasks[:3] for answer in ("", stub(one))]
+    assert {one.verdict for one in grade_all(nothing)} == {Verdict.FAIL}
+
+
+def test_a_language_that_a_source_does_not_have_is_refused(tmp_path):
+    for source in ("mbxp", "generated"):
+        with pytest.raises(ConfigError, match="not in rust"):
+            chosen(Curriculum(source=source, languages=(Language.RUST,)), tmp_path, PUBLIC)
 
 
 def test_mbxp_javascript_tests_are_plain_data_and_its_references_mostly_pass():

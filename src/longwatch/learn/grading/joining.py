@@ -11,6 +11,8 @@ import msgspec
 from longwatch.learn.grading.languages import NAME, NONCE, Script
 from longwatch.learn.tasks import OneFile
 
+_QUOTED = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|//[^\n]*")
+
 
 class UnknownTestsError(ValueError):
     """The tests are not built as those of the benchmark are; the message says what is missing."""
@@ -34,17 +36,26 @@ def join(answer: str, tests: OneFile, name: str, script: Script) -> str:
     Raises:
         UnknownTestsError: what is given does not end with the head of that function.
     """
-    head = re.compile(script.head.replace(NAME, re.escape(name)), re.MULTILINE)
-    given = [found.start() for found in head.finditer(tests.given)]
-    if not given:
+    head = head_in(tests.given, name, script)
+    if not head:
         raise UnknownTestsError(f"what is given has no head of {name}")
-    own = head.search(answer)
+    own = _heads(name, script).search(answer)
     if own is None:
         return f"{tests.given}{_cut(answer, tests.stops)}\n{tests.code}"
-    opening = tests.given[: given[-1]]
+    opening = tests.given.removesuffix(head)
     top, before = _before(answer[: own.start()], opening, script)
-    function = _definition(answer[own.start() :], script.closer)
+    function = definition(answer[own.start() :], script.closer)
     return f"{top}{opening}{before}{function}\n{_without_closer(tests.code, script.closer)}"
+
+
+def head_in(given: str, name: str, script: Script) -> str:
+    """Return the end of what is given, from where it defines the function; empty: it does not."""
+    found = [one.start() for one in _heads(name, script).finditer(given)]
+    return given[found[-1] :] if found else ""
+
+
+def _heads(name: str, script: Script) -> re.Pattern[str]:
+    return re.compile(script.head.replace(NAME, re.escape(name)), re.MULTILINE)
 
 
 def _cut(completion: str, stops: tuple[str, ...]) -> str:
@@ -63,15 +74,25 @@ def _before(text: str, opening: str, script: Script) -> tuple[str, str]:
     return "", re.sub(script.dropped, "", text, flags=re.MULTILINE) if script.dropped else text
 
 
-def _definition(text: str, closer: str) -> str:
-    """The function that a text begins with, to the line that closes it in its own indentation, or all of it."""
+def definition(text: str, closer: str) -> str:
+    """Return the function that a text begins with, to the line that closes it in its own indentation, or all of it."""
     lines = text.split("\n")
     if lines[0].rstrip().endswith(closer):
         return lines[0]
-    for number, line in enumerate(lines[1:], 1):
-        if line.strip().startswith(closer) and _indentation(line) <= _indentation(lines[0]):
-            return "\n".join(lines[: number + 1])
-    return text
+    # Not `} else {`, which some write where the function's own end would stand.
+    end = re.compile(rf"\s*{closer}[;)]*\s*(?:(?:#|//).*)?")
+    ends = [
+        "\n".join(lines[: number + 1])
+        for number, line in enumerate(lines)
+        if number and end.fullmatch(line) and _indentation(line) <= _indentation(lines[0])
+    ]
+    # Where nothing is indented, the first closer is that of some block inside.
+    return next((one for one in ends if _balanced(one)), ends[0] if ends else text)
+
+
+def _balanced(code: str) -> bool:
+    bare = _QUOTED.sub("", code)
+    return bare.count("{") == bare.count("}")
 
 
 def _indentation(line: str) -> int:

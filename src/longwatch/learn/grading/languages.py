@@ -63,7 +63,9 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
 
 
 # A line that has the name before its first parenthesis, and opens a block: no call, no comment and no declaration.
-_BLOCK = rf"^[^\n(/#=.]*\b{NAME}\s*\([^;]*?\)[^;{{}}]*\{{"
+_BLOCK = rf"^(?![ \t]*\*)[^\n(/#=.]*\b{NAME}\s*\([^;]*?\)[^;{{}}]*\{{"
+_BESIDE = f"8<<'END'\n{NONCE}\nEND"
+"""The nonce comes by a pipe of its own."""
 _JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
 _TUPLES = "/usr/share/java/javatuples.jar"
 
@@ -204,12 +206,13 @@ RUNTIMES: Mapping[Language, Runtime] = {
         fences=frozenset({"php"}),
         script=Script(
             file="program.php",
-            run="php program.php",
+            # Behind a `?>` the rest of a file is printed as it stands: so the nonce does not stand in it.
+            run=f"php program.php {_BESIDE}",
             binds=("/etc/alternatives", "/etc/php"),
-            witness=f'\nfwrite(STDOUT, "{NONCE}\\n");\n',
+            witness="\nreadfile('php://fd/8');\n",
             head=rf"^[ \t]*function\s+&?{NAME}\b",
             dropped=r"^\s*<\?php",
-            tricks=r"\bfile_get_contents\b|\bfopen\b|\bfile\s*\(|\breadfile\b|\b(?:show_source|highlight_file)\b|__(?:FILE|DIR)__"
+            tricks=r"php://|\bfile_get_contents\b|\bfopen\b|\bfile\s*\(|\breadfile\b|\b(?:show_source|highlight_file)\b|__(?:FILE|DIR)__"
             r"|\b(?:include|require)(?:_once)?\s*[('\"]|^\s*namespace\b|\bSplFileObject\b",
         ),
     ),
@@ -253,7 +256,7 @@ RUNTIMES: Mapping[Language, Runtime] = {
         script=Script(
             file="program.sh",
             # Programs of awk have a $0, too: so the nonce does not stand in the file.
-            run=f"bash program.sh 8<<'END'\n{NONCE}\nEND",
+            run=f"bash program.sh {_BESIDE}",
             binds=("/etc/alternatives",),
             hidden=("/usr/bin/bc",),
             witness="\ncat <&8\n",

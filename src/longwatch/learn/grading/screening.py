@@ -13,6 +13,11 @@ from longwatch.learn.tasks import Grade, Language, Task, Verdict
 _STUBS = {
     Language.PYTHON: "def {name}(*arguments, **named):\n    return None\n",
     Language.JAVASCRIPT: "function {name}() {{}}\n",
+    # These go on where what is given ends; what a type forbids is not built, and so does not pass either.
+    Language.JAVA: "        return null;\n",
+    Language.CPP: "    return {{}};\n",
+    Language.RUBY: "  nil\nend\n",
+    Language.PHP: "    return null;\n}}\n",
 }
 
 

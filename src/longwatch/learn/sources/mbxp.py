@@ -1,4 +1,8 @@
-"""MBXP: MBPP's problems in Python and JavaScript. An id that is for evaluation there is so here too."""
+"""MBXP: MBPP's problems in six languages. An id that is for evaluation there is so here too.
+
+In Python its tests are assertions, in JavaScript they become plain data. In the others they are one program with the answer:
+what passes has said the nonce, and what is taught from is checked no better than that (docs/adr/0008).
+"""
 
 import json
 import re
@@ -11,15 +15,22 @@ import msgspec
 
 from longwatch.kernel import digest
 from longwatch.kernel.digest import Digest
+from longwatch.kernel.errors import ConfigError
 from longwatch.learn import splits
+from longwatch.learn.grading import joining
+from longwatch.learn.grading.languages import SCRIPTS
 from longwatch.learn.sources import asking, mbpp, pinned
 from longwatch.learn.sources.pinned import Pinned
 from longwatch.learn.sources.source import LeftOut, Row
-from longwatch.learn.tasks import Case, Cases, Json, Language, Program, Task
+from longwatch.learn.tasks import Case, Cases, Json, Language, OneFile, Program, Task
 
 FILES: Mapping[Language, Pinned] = {
     Language.PYTHON: pinned.MBXP_PYTHON,
     Language.JAVASCRIPT: pinned.MBXP_JAVASCRIPT,
+    Language.JAVA: pinned.MBXP_JAVA,
+    Language.CPP: pinned.MBXP_CPP,
+    Language.RUBY: pinned.MBXP_RUBY,
+    Language.PHP: pinned.MBXP_PHP,
 }
 _LEVEL = 2
 _TOLERANCE = 1e-9
@@ -27,6 +38,7 @@ _HEAD = {
     Language.PYTHON: re.compile(r"^def (\w+ *\(.*\)) *:", re.MULTILINE),
     Language.JAVASCRIPT: re.compile(r"^function (\w+\(.*\)) \{", re.MULTILINE),
 }
+_PROMPT = re.compile(r"(?:irb|php ?)?>(?:>>)? ")
 _VALUE = re.compile(r"^var (\w+) = (.*);$", re.MULTILINE)
 _CALL = re.compile(r"^var x(\d+) = \w+\((.*)\);$", re.MULTILINE)
 
@@ -52,8 +64,14 @@ class Mbxp:
         """Read copies below `folder`, one for each language.
 
         Raises:
+            ConfigError: it has no such language.
             NotReadyError, IntegrityError: as `pinned.read`.
         """
+        for language in languages:
+            if language not in FILES:
+                raise ConfigError(
+                    f"[curriculum] languages: MBXP is used in {', '.join(FILES)}, not in {language}"
+                )
         self.digest: Digest = digest.of_bytes(":".join(FILES[one].sha256 for one in languages).encode())
         self._records = {language: _records(language, folder) for language in languages}
 
@@ -87,12 +105,61 @@ def _task(language: Language, number: int, record: _Record) -> Task | LeftOut:
         return LeftOut(name, mbpp.HELD_BACK)
     if not record.canonical_solution:
         return LeftOut(name, "no reference")
+    if language in SCRIPTS:
+        return _in_one_file(language, name, origin, record)
     tests = _tests(language, record.test)
     head = _HEAD[language].findall(record.prompt)
     if not head:
         return LeftOut(name, "its head cannot be read")
     if tests is None:
         return LeftOut(name, "its tests are not plain data")
+    return _asked(
+        language,
+        name,
+        origin,
+        record,
+        signature=head[-1],
+        tests=tests,
+        reference=record.prompt + record.canonical_solution,
+    )
+
+
+def _in_one_file(language: Language, name: str, origin: str, record: _Record) -> Task | LeftOut:
+    given = record.prompt.rstrip("\n") + "\n"
+    head = joining.head_in(given, record.entry_point.rpartition(".")[2], SCRIPTS[language])
+    if not head:
+        return LeftOut(name, "its head cannot be read")
+    return _asked(
+        language,
+        name,
+        origin,
+        record,
+        signature=head.strip().removesuffix("{").rstrip(),
+        tests=OneFile(given=given, code=_code(language, record.test)),
+        # In Java a class would be closed behind it.
+        reference=joining.definition(f"{head}{record.canonical_solution}", SCRIPTS[language].closer) + "\n",
+    )
+
+
+def _code(language: Language, test: str) -> str:
+    """The tests, built as those of MultiPL-E: they close what was given open, and end where a nonce can be said."""
+    if language is Language.JAVA:
+        return "    }\n}\n" + test.replace("class Main {", "class Problem {")
+    if language is Language.CPP:
+        return "}\n" + re.sub(r"return 0;\s*\}\s*\Z", "}\n", test)
+    return f"require 'test/unit'\n{test}" if language is Language.RUBY else test
+
+
+def _asked(
+    language: Language,
+    name: str,
+    origin: str,
+    record: _Record,
+    *,
+    signature: str,
+    tests: Cases | Program | OneFile,
+    reference: str,
+) -> Task:
     return Task(
         id=name,
         problem=origin,
@@ -101,10 +168,10 @@ def _task(language: Language, number: int, record: _Record) -> Task | LeftOut:
         language=language,
         level=_LEVEL,
         split=splits.side_of(origin),
-        prompt=asking.ask(language, head[-1], mbpp.sentence(record.description), _examples(record.prompt)),
-        entry_point=record.entry_point,
+        prompt=asking.ask(language, signature, mbpp.sentence(record.description), _examples(record.prompt)),
+        entry_point=record.entry_point.rpartition(".")[2],
         tests=tests,
-        reference=record.prompt + record.canonical_solution,
+        reference=reference,
     )
 
 
@@ -137,8 +204,9 @@ def _literal(text: str) -> Json:
 
 def _examples(prompt: str) -> tuple[str, ...]:
     """The first example of the comment."""
-    lines = [line.strip().removeprefix("*").strip() for line in prompt.splitlines()]
-    for call, result in pairwise(lines):
-        if call.startswith((">>> ", "> ")):
-            return (f"`{call.lstrip('> ')}` returns `{result}`",)
+    lines = [line.strip().lstrip("*#").strip() for line in prompt.splitlines()]
+    for line, result in pairwise(lines):
+        call = _PROMPT.match(line)
+        if call:
+            return (f"`{line[call.end() :]}` returns `{result.removeprefix('=> ')}`",)
     return ()

@@ -71,27 +71,63 @@ MBPP = Pinned(
     place="mbpp/mbpp.jsonl",
     licence="CC-BY-4.0",
 )
-MBXP_PYTHON = Pinned(
-    path="mbxp/mbpp_release_v1.jsonl.gz",
-    sha256=digest.digest("f437778969c656e82c0d6ebe592b8f5325e1e092508713400d211cb9a90765ef"),
-    unpacked_sha256=digest.digest("2ea7949f20ed5ecaacf4c9970d29430ec3f13772f4dd379665b1234f14b0ec3e"),
-    size_bytes=169_667,
-    unpacked_bytes=936_808,
-    repository="amazon-science/mxeval",
-    revision="e09974f990eeaf0c0e8f2b5eaff4be66effb2c86",
-    place="data/mbxp/mbpp_release_v1.jsonl",
-    licence="CC-BY-4.0",
+
+
+def _mbxp(name: str, sha256: str, unpacked_sha256: str, size_bytes: int, unpacked_bytes: int) -> Pinned:
+    return Pinned(
+        path=f"mbxp/{name}.jsonl.gz",
+        sha256=digest.digest(sha256),
+        unpacked_sha256=digest.digest(unpacked_sha256),
+        size_bytes=size_bytes,
+        unpacked_bytes=unpacked_bytes,
+        repository="amazon-science/mxeval",
+        revision="e09974f990eeaf0c0e8f2b5eaff4be66effb2c86",
+        place=f"data/mbxp/{name}.jsonl",
+        licence="CC-BY-4.0",
+    )
+
+
+MBXP_PYTHON = _mbxp(
+    "mbpp_release_v1",
+    "f437778969c656e82c0d6ebe592b8f5325e1e092508713400d211cb9a90765ef",
+    "2ea7949f20ed5ecaacf4c9970d29430ec3f13772f4dd379665b1234f14b0ec3e",
+    169_667,
+    936_808,
 )
-MBXP_JAVASCRIPT = Pinned(
-    path="mbxp/mbjsp_release_v1.2.jsonl.gz",
-    sha256=digest.digest("f6b5831f77ba8fbdd28668e44b2107bb4a0c295c887ce81346dbd8aef88247af"),
-    unpacked_sha256=digest.digest("9e443a1911bcedd8b5193f43d3217666fbf669cd00d54265941a8eb17e396f5a"),
-    size_bytes=186_996,
-    unpacked_bytes=1_425_621,
-    repository="amazon-science/mxeval",
-    revision="e09974f990eeaf0c0e8f2b5eaff4be66effb2c86",
-    place="data/mbxp/mbjsp_release_v1.2.jsonl",
-    licence="CC-BY-4.0",
+MBXP_JAVASCRIPT = _mbxp(
+    "mbjsp_release_v1.2",
+    "f6b5831f77ba8fbdd28668e44b2107bb4a0c295c887ce81346dbd8aef88247af",
+    "9e443a1911bcedd8b5193f43d3217666fbf669cd00d54265941a8eb17e396f5a",
+    186_996,
+    1_425_621,
+)
+MBXP_JAVA = _mbxp(
+    "mbjp_release_v1.2",
+    "00868797238b87d7fc01eb48ef4f6fdc11e9c255e7ff17cab3862ba4f5a6b888",
+    "139a0fcdff2f4c6d456c546c82f43a1f389dfe3125f5f2c3f6a12f478483dffd",
+    244_485,
+    2_420_406,
+)
+MBXP_CPP = _mbxp(
+    "mbcpp_release_v1.2",
+    "9dd0b2cdcc65684f6ce71a02629ff040fbf9270e542685d363489a93f43f3cf0",
+    "34a842515927e230eb2bd6e409a44c80a852b0afcbe1172786bd08cfef8b85b0",
+    148_845,
+    1_304_509,
+)
+MBXP_RUBY = _mbxp(
+    "mbrbp_release_v1.2",
+    "c75b032c20ea0c95c039a0eb2d64f1bd9c0eb741ae1e4ce2fb63a326344501ab",
+    "fe8c043b7d56f5d122c6aaf24e1dcb78816175a0687a73c03873043a6349b85d",
+    160_423,
+    1_140_233,
+)
+MBXP_PHP = _mbxp(
+    "mbphp_release_v1.2",
+    "53a733bf4fc7efd67d976840692560b0e2ee2464674378c7f2cdf4fe7f5c6f26",
+    "aec706039e49bc1bd1c9aaf4cf4815a34777b8387bdc59c1b274312071f3a605",
+    186_218,
+    1_413_807,
 )
 
 
