@@ -9,6 +9,7 @@ from longwatch.observe.report.story import Bar, Figure, Line
 WIDTH, HEIGHT = 640, 220
 _LEFT, _BOTTOM, _TOP, _RIGHT = 48, 26, 12, 150
 _ROW = 26
+_NAME = 12.0
 _SMALLEST = 1e-3
 
 
@@ -48,11 +49,22 @@ def _plot(figure: Figure) -> Iterator[str]:
     if figure.limit is not None:
         y = at(first, figure.limit)[1]
         yield f'<path class="limit" d="M{_LEFT} {y:.1f}H{WIDTH - _RIGHT}"/>'
+    placed = [[at(x, y) for x, y in line.points] for line in figure.lines]
+    names = _apart([points[-1][1] + 4 for points in placed])
     for number, line in enumerate(figure.lines):
-        yield _line(number, line, [at(x, y) for x, y in line.points])
+        yield _line(number, line, placed[number], names[number])
 
 
-def _line(number: int, line: Line, points: Sequence[tuple[float, float]]) -> str:
+def _apart(heights: Sequence[float]) -> list[float]:
+    """Move names that would lie on each other apart, downwards, in the order of their heights."""
+    placed = list(heights)
+    last = -_NAME
+    for at in sorted(range(len(placed)), key=placed.__getitem__):
+        placed[at] = last = max(placed[at], last + _NAME, _TOP + 8.0)
+    return placed
+
+
+def _line(number: int, line: Line, points: Sequence[tuple[float, float]], name_y: float) -> str:
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     kind = f"line{number}{' dashed' if line.dashed else ''}"
     dots = (
@@ -60,8 +72,7 @@ def _line(number: int, line: Line, points: Sequence[tuple[float, float]]) -> str
         if line.dashed
         else "".join(f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="2.5"/>' for x, y in points)
     )
-    x, y = points[-1]
-    name = _text(x + 8, min(max(y + 4, _TOP + 8), HEIGHT - _BOTTOM), line.name)
+    name = _text(points[-1][0] + 8, name_y, line.name)
     return f'<polyline class="{kind}" points="{path}"/>{dots}{name}'
 
 
