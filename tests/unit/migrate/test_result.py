@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longwatch.migrate.attempt.result import MAX_RESULT_BYTES, RESULT_SCHEMA, Result, Status, read_result
+from longwatch.migrate.attempt.result import (
+    MAX_RESULT_BYTES,
+    RESULT_SCHEMA,
+    Result,
+    Status,
+    _fits,
+    _validator,
+    read_result,
+)
 
 NONCE = "a1b2c3"
 DONE = {"nonce": NONCE, "status": "done", "summary": "Ported it.", "changed": ["src/a.py"], "reason": ""}
@@ -156,6 +164,14 @@ def test_any_object_is_judged(changes: dict[str, object], whole: bool) -> None:
         assert all(".." not in path.split("/") and not path.startswith("/") for path in found.changed)
     else:
         assert found
+
+
+@given(
+    st.dictionaries(st.sampled_from([*DONE, "declared", "x"]), st.one_of(VALUES, st.characters()), max_size=3)
+)
+def test_what_is_not_put_to_the_schema_fits_it(changes: dict[str, object]) -> None:
+    value = {**DONE, **changes}
+    assert _fits(value) == _validator(cases=False).is_valid(value)
 
 
 @given(st.binary(max_size=200))
