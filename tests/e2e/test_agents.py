@@ -109,7 +109,6 @@ def drive(tmp_path: Path, adapter: str, mode: str, *, hurried: bool = False, **a
         hurry = (lambda: model.bodies) if hurried else None
         ran = work(tmp_path, ask(tmp_path, adapter, model.url, **asked), hurry=hurry)
         assert model.bodies, ran.log
-    assert ran.left == (), "a process of the worker lives on"
     return ran
 
 
@@ -160,7 +159,7 @@ FAILURES = [
 ]
 
 
-@pytest.mark.guarantee("M6", "M9", "K25")
+@pytest.mark.guarantee("M6", "M9", "K18", "K25", "K27")
 @pytest.mark.parametrize(("adapter", "mode", "kind"), FAILURES)
 def test_the_provider_refuses(tmp_path: Path, adapter: str, mode: str, kind: str) -> None:
     ran = drive(tmp_path, adapter, mode)
@@ -169,6 +168,8 @@ def test_the_provider_refuses(tmp_path: Path, adapter: str, mode: str, kind: str
     assert ran.record.limit is None
     assert ran.answer is None
     assert KEY not in ran.log
+    # Codex does not tell what its provider asks for, and claude only where it waited itself: then the back-off counts.
+    assert ran.failure.retry_after_s == (1.0 if (adapter, mode) == ("claude", "429-soon") else None)
 
 
 @EACH
@@ -182,7 +183,6 @@ def test_a_refused_port(tmp_path: Path, adapter: str) -> None:
     assert ran.failure is not None
     assert ran.failure.kind == "transient"
     assert ran.record.limit is (LimitHit.MONITOR if adapter == "codex" else None)
-    assert ran.left == ()
 
 
 @pytest.mark.guarantee("M9")
@@ -211,14 +211,15 @@ def test_a_model_that_falls_silent_after_an_action(tmp_path: Path, adapter: str)
 
 
 @EACH
+@pytest.mark.parametrize(("mode", "lifts_s"), [("usage", 7200), ("usage-week", 3 * 86_400)])
 @pytest.mark.guarantee("K26", "M12")
-def test_the_reset_time_of_a_usage_limit(tmp_path: Path, adapter: str) -> None:
+def test_the_reset_time_of_a_usage_limit(tmp_path: Path, adapter: str, mode: str, lifts_s: float) -> None:
     """Claude tells of it only to those who pay by the month."""
-    ran = drive(tmp_path, adapter, "usage", key="CLAUDE_CODE_OAUTH_TOKEN")
+    ran = drive(tmp_path, adapter, mode, key="CLAUDE_CODE_OAUTH_TOKEN")
     assert ran.failure is not None
     assert ran.failure.kind == "quota"
     assert ran.failure.retry_after_s is not None
-    assert 6000 < ran.failure.retry_after_s < 7400
+    assert lifts_s - 1200 < ran.failure.retry_after_s < lifts_s + 200
 
 
 @pytest.mark.guarantee("M9", "M10")
@@ -231,10 +232,11 @@ def test_codex_with_a_stream_that_always_breaks(tmp_path: Path) -> None:
 
 @pytest.mark.guarantee("M11")
 def test_claude_with_a_stream_that_always_breaks(tmp_path: Path) -> None:
-    """It takes the part for the whole: only the answer and the usage can tell."""
+    """It takes the part for the whole: a claim like any other, whose cost nobody knows."""
     ran = drive(tmp_path, "claude", "truncate")
     assert ran.state.ended is Ending.SUCCEEDED
-    assert ran.state.tokens is None
+    assert ran.failure is None
+    assert (ran.state.tokens, ran.state.cost_usd) == (None, None)
 
 
 @pytest.mark.guarantee("M12")

@@ -1,9 +1,11 @@
 """A whole watch with the real codex against a scripted model on loopback, and with a provider that refuses."""
 
 import json
+import re
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -76,9 +78,24 @@ def test_codex_does_a_job(tmp_path: Path) -> None:
             assert KEY.encode() not in kept.read_bytes(), kept
 
 
-@pytest.mark.guarantee("M9", "K26", "K27")
-def test_a_provider_that_refuses_is_waited_for(tmp_path: Path) -> None:
+def nothing_was_counted(shop: Shop) -> None:
+    assert not any(kind.startswith("attempt.refused") for kind in shop.kinds())
+    assert "job.blocked" not in shop.kinds()
+    assert shop.living() == []
+
+
+@pytest.mark.guarantee("M9", "K15", "K26", "K27")
+def test_an_outage_is_waited_for_or_blocks_after_the_configured_maximum(tmp_path: Path) -> None:
     with shop_with_codex(tmp_path, "503") as (shop, model):
+        shop.configure(backoff={"max_transients": 2})
+        finished = shop.call("run")
+        assert finished.returncode == 2, (finished, shop.said())
+        assert "Selected model is at capacity" in shop.status().reason
+        assert "(2 failures in a row, and backoff.max_transients is 2)" in finished.stdout
+        assert "`longwatch resume --accept` and `longwatch run` go on" in finished.stdout
+        nothing_was_counted(shop)
+        shop.configure(backoff={"max_transients": 0})
+        assert shop.call("resume", "--accept").returncode == 0
         supervisor = shop.begin()
         seen = shop.wait("waiting", lambda seen: seen.phase == "waiting")
         assert "transient" in seen.reason
@@ -87,21 +104,36 @@ def test_a_provider_that_refuses_is_waited_for(tmp_path: Path) -> None:
         model.mode = "ok"
         assert settle(shop, supervisor) == 0
     assert shop.done() == ["a"]
-    assert not any(kind.startswith("attempt.refused") for kind in shop.kinds())
-    assert "job.blocked" not in shop.kinds()
+    nothing_was_counted(shop)
 
 
-@pytest.mark.guarantee("K26", "M12", "K15")
-def test_a_usage_limit_stops_or_is_parked(tmp_path: Path) -> None:
-    with shop_with_codex(tmp_path, "usage") as (shop, _):
+@pytest.mark.guarantee("K26", "K27", "M12", "K13", "K15")
+def test_a_usage_limit_stops_or_is_parked_over_a_kill_and_a_resume(tmp_path: Path) -> None:
+    with shop_with_codex(tmp_path, "usage") as (shop, model):
         finished = shop.call("run")
         assert finished.returncode == 4, (finished, shop.said())
-        assert "park_for_quota" in shop.status().reason
+        said = finished.stdout
+        assert re.search(
+            r"the usage limit lifts at \d{4}-\d\d-\d\d \d\d:\d\d UTC; backoff.park_for_quota is off", said
+        )
+        assert "Raise in longwatch.toml what is spent, or wait until the limit lifts" in said
         shop.configure(backoff={"park_for_quota": True})
+        ends = []
+        for _ in range(2):
+            supervisor = shop.begin()
+            shop.wait("parked", lambda seen: seen.phase == "waiting" and seen.supervisor.alive)
+            supervisor.kill()
+            supervisor.wait()
+            shown = shop.json("status")
+            assert 6000 < shown["parked_s"] < 7400
+            assert shown["reason"].startswith("quota: a: attempt 2: codex ended with an error: ")
+            ends.append(datetime.fromisoformat(shown["next_retry_at"]).timestamp())
+        assert abs(ends[0] - ends[1]) <= 2, "killed and taken up again, it waits for the same moment"
+        assert "in all, for usage limits" in shop.call("status").stdout
         supervisor = shop.begin()
-        seen = shop.wait("parked", lambda seen: seen.phase == "waiting")
-        assert seen.next_retry_s is not None
-        assert seen.next_retry_s > 600
-        assert shop.call("stop").returncode == 0
-        assert settle(shop, supervisor) == 0
-    assert not any(kind.startswith("attempt.refused") for kind in shop.kinds())
+        shop.wait("parked", lambda seen: seen.phase == "waiting")
+        model.mode = "ok"
+        assert shop.call("resume").returncode == 0
+        assert settle(shop, supervisor) == 0, shop.said()
+    assert shop.done() == ["a"]
+    nothing_was_counted(shop)

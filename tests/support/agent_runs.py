@@ -28,8 +28,6 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     state: TraceState
     answer: bytes | None
     failure: Failure | None
-    left: tuple[int, ...]
-    """Processes that still carry the run's mark."""
     log: str
 
 
@@ -81,7 +79,7 @@ def work(
     nested: bool | None = None,
     hurry: Callable[[], object] | None = None,
 ) -> Ran:
-    """Let the worker work. `nested` overrules whether it may make a sandbox of its own."""
+    """Let the worker work, and see that nothing of it lives on. `nested` overrules whether it may make a sandbox of its own."""
     adapter = WORKERS[asked.settings.adapter]()
     launch = adapter.prepare(asked)
     patience = adapter.patience(asked.settings)
@@ -93,6 +91,7 @@ def work(
         launch = msgspec.structs.replace(launch, nested=nested)
     command = _command(tmp_path, launch, wall_s, expose)
     record = run(command, cookie=cookie, monitor=monitor)
+    assert marked(cookie) == (), "a process of the worker lives on"
     log = tail(command.log, 40)
     end = RunEnd(
         exit_code=record.exit_code, limit=record.limit, limit_detail=record.limit_detail, log_tail=log
@@ -102,7 +101,6 @@ def work(
         state=monitor.state,
         answer=adapter.answer(monitor.state, asked.answer[0]),
         failure=adapter.classify(monitor.state, end, datetime.now(UTC)),
-        left=marked(cookie),
         log=log,
     )
 

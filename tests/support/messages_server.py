@@ -20,6 +20,17 @@ def _error(status: int, kind: str, message: str, **headers: str) -> tuple[int, o
     return status, {"type": "error", "error": {"type": kind, "message": message}}, shown
 
 
+def _limit(claim: str, lifts_s: int) -> tuple[int, object, Mapping[str, str]]:
+    return _error(
+        429,
+        "rate_limit_error",
+        "This request would exceed your account's rate limit. Please try again later.",
+        anthropic_ratelimit_unified_status="rejected",
+        anthropic_ratelimit_unified_representative_claim=claim,
+        anthropic_ratelimit_unified_reset=str(int(time.time()) + lifts_s),
+    )
+
+
 _TOO_MANY = (429, "rate_limit_error", "Number of requests has exceeded your rate limit")
 
 
@@ -30,14 +41,8 @@ FAILURES = {
     "429": _error(*_TOO_MANY),
     "429-soon": _error(*_TOO_MANY, retry_after="1"),
     "429-late": _error(*_TOO_MANY, retry_after="3600"),
-    "usage": _error(
-        429,
-        "rate_limit_error",
-        "This request would exceed your account's rate limit. Please try again later.",
-        anthropic_ratelimit_unified_status="rejected",
-        anthropic_ratelimit_unified_representative_claim="five_hour",
-        anthropic_ratelimit_unified_reset=str(int(time.time()) + 7200),
-    ),
+    "usage": _limit("five_hour", 7200),
+    "usage-week": _limit("seven_day", 3 * 86_400),
     "503": _error(503, "api_error", "Service unavailable"),
     "529": _error(529, "overloaded_error", "Overloaded"),
     "quota": _error(

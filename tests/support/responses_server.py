@@ -22,6 +22,16 @@ def _error(
     return status, {"error": {"message": message, "type": kind, "code": code}}, shown
 
 
+def _limit(lifts_s: int) -> tuple[int, object, Mapping[str, str]]:
+    error = {
+        "type": "usage_limit_reached",
+        "message": "The usage limit has been reached",
+        "plan_type": "plus",
+        "resets_at": int(time.time()) + lifts_s,
+    }
+    return 429, {"error": error}, {}
+
+
 _TOO_MANY = (429, "rate_limit_exceeded", "Rate limit reached", "tokens")
 
 
@@ -34,18 +44,8 @@ FAILURES = {
     "429-late": _error(*_TOO_MANY, retry_after="3600"),
     "503": _error(503, "server_is_overloaded", "The server is overloaded", "server_error"),
     "quota": _error(429, "insufficient_quota", "You exceeded your current quota", "insufficient_quota"),
-    "usage": (
-        429,
-        {
-            "error": {
-                "type": "usage_limit_reached",
-                "message": "The usage limit has been reached",
-                "plan_type": "plus",
-                "resets_at": int(time.time()) + 7200,
-            }
-        },
-        {},
-    ),
+    "usage": _limit(7200),
+    "usage-week": _limit(3 * 86_400),
 }
 
 
