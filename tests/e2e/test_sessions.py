@@ -240,7 +240,9 @@ def test_killed_between_any_two_writes_it_is_a_watch_or_none(root, session, tmp_
         if (root / "longwatch.toml").exists():
             break
         assert code == -signal.SIGKILL
+        assert {path.name for path in root.iterdir()} <= {".longwatch", ".longwatch-adopting"}
     moments = ledger.read_text().split()
+    assert {path.name for path in root.iterdir()} == {".longwatch", "longwatch.toml"}
     assert len(moments) > 30, moments
     assert {".longwatch:before", ".longwatch:after", "longwatch.toml:before", "commit:after"} <= set(moments)
     verified = call(root, "verify")

@@ -59,6 +59,8 @@ def learn(folder: Path) -> learn_init.Initialised:
         raise RefusedError(
             f"{watch.hidden} holds the state of an earlier watch: move it away if it is not needed any more"
         )
+    # What an adoption left that was killed before its end.
+    files.remove_recorded(folder / taking.STAGING, folder)
     made = learn_init.initialise(folder)
     _state(watch, LearnLine(learn_settings.load(folder), folder).begin())
     return made

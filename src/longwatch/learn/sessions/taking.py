@@ -73,8 +73,9 @@ def state_of(watch: Watch) -> LearnState:
 def finish(folder: Path) -> None:
     """Do the last part of an adoption."""
     watch = Watch(folder)
-    files.create(watch.config, files.read_bounded(watch.hidden / CONFIG, _CONFIG_BYTES), _READABLE)
     files.remove_recorded(folder / STAGING, folder)
+    # Last: a folder without it is no watch.
+    files.create(watch.config, files.read_bounded(watch.hidden / CONFIG, _CONFIG_BYTES), _READABLE)
 
 
 def take(folder: Path, session: Session) -> None:
