@@ -114,7 +114,13 @@ class Stream:
         self._held += data
         if b"\n" not in data and b"\r" not in data and len(self._held) < _HOLD + self._longest:
             return b""
-        return self._give(self._safe_cut(bytes(self._held)))
+        held = bytes(self._held)
+        spans = self._redactor.spans(held)
+        cut = self._safe_cut(held, spans)
+        if spans or self._inside_key:
+            return self._give(cut)
+        del self._held[:cut]
+        return held[:cut]
 
     def close(self) -> bytes:
         """Return the rest, masked."""
@@ -137,7 +143,7 @@ class Stream:
         self._inside_key = last[1] == len(data) and not _END_OF_KEY.search(data)
         return _masked(data, self._redactor.spans(data))
 
-    def _safe_cut(self, data: bytes) -> int:
+    def _safe_cut(self, data: bytes, found: Iterable[tuple[int, int]]) -> int:
         """Return the last place where no secret is cut, not even one of which only the beginning has arrived."""
         cut = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1
         if cut == 0:
@@ -145,7 +151,7 @@ class Stream:
         cut = min(
             (cut, *(len(data) - size for value in self._redactor.values if (size := _begun(data, value))))
         )
-        spans = [(a, b) for a, b in self._redactor.spans(data) if not data.startswith(b"-----BEGIN ", a)]
+        spans = [(a, b) for a, b in found if not data.startswith(b"-----BEGIN ", a)]
         return min((cut, *(start for start, stop in spans if start < cut < stop)))
 
 
