@@ -418,7 +418,7 @@ def test_a_sandbox_that_is_killed_from_outside_is_our_own_trouble() -> None:
 @pytest.mark.guarantee("L10")
 def test_only_what_died_by_the_kernel_can_have_died_for_want_of_memory() -> None:
     died = Ended(status=-9, cpu_s=0.1, from_outside=False, killed=True)
-    left = Ended(cpu_s=0.1, from_outside=False, killed=False)
+    left = Ended(status=137, cpu_s=0.1, from_outside=False, killed=False)
     assert relay._trouble([left, died], out_of_memory=True)
     assert not relay._trouble([left], out_of_memory=True)
     assert not relay._trouble([died], out_of_memory=False)
