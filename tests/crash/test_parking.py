@@ -96,6 +96,7 @@ def test_a_pause_in_a_wait_stays_a_pause_and_resume_ends_the_wait(
         assert toy.supervisor(parked).run() is ExitCode.OK
         life = life_of(parked)
         assert (life.phase, life.wait, len(effects(parked))) == (phase, None, 1)
+        assert life.parked_s < 60, "what was not waited is given back"
     ask(parked, Verb.RESUME)
     assert toy.supervisor(parked).run() is ExitCode.OK
     assert (toy.state(parked).done, len(effects(parked))) == (("used",), 2)
@@ -110,3 +111,4 @@ def test_resume_ends_a_wait_that_goes_on(parked: Watch) -> None:
     assert process.wait(30) == 0
     assert len(effects(parked)) == 2
     assert life_of(parked).phase is Phase.COMPLETE
+    assert life_of(parked).parked_s < 60

@@ -128,7 +128,13 @@ EDGES: tuple[Edge, ...] = (
     Edge(P.PAUSING, E.DRAINED, P.PAUSED, "paused", "No child lives any more."),
     Edge(P.STOPPING, E.DRAINED, P.STOPPED, "stopped", "No child lives any more."),
     # -- ends
-    Edge(P.RUNNING, E.HALT, P.STOPPING, "halt", "A failure ends the work; other children are asked to end."),
+    Edge(
+        P.RUNNING,
+        E.HALT,
+        P.STOPPING,
+        "halt",
+        "A failure ends the work; what else runs is asked to end, or may finish what is paid for.",
+    ),
     Edge(P.PAUSING, E.HALT, P.STOPPING, "halt", "A failure ends the work while it pauses."),
     Edge(P.STOPPING, E.HALT, P.STOPPING, "halt", "A failure arrives while it stops."),
     *(

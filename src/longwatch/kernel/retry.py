@@ -30,7 +30,7 @@ RetryDecision = Retry | GiveUp
 FINAL: dict[FailureClass, GiveUp] = {
     FailureClass.INTEGRITY: GiveUp(Verdict.BLOCKED, "something that was bound by digest is not what it was"),
     FailureClass.AUTH: GiveUp(Verdict.BLOCKED, "credentials are missing or refused"),
-    FailureClass.BUDGET: GiveUp(Verdict.EXHAUSTED, "a budget is spent"),
+    FailureClass.BUDGET: GiveUp(Verdict.EXHAUSTED, "a budget is spent: raise it to go on"),
     FailureClass.INTERRUPTED: GiveUp(Verdict.NEEDS_RECONCILE, "nobody knows how far it got"),
 }
 

@@ -179,9 +179,8 @@ class Supervisor(Generic[S, T]):
             self._refuse(seq, lifecycle.refusal(self._life.phase, Event.RESUME, ""), said)
             return
         try:
-            moved = lifecycle.move(
-                self._life, control.event_of(request, self._life.phase), f"{request.verb} requested"
-            )
+            life = control.unparked(self._life, now())
+            moved = lifecycle.move(life, control.event_of(request, life.phase), f"{request.verb} requested")
             state = self._line.resume(self._state) if request.verb is Verb.RESUME else self._state
             state = self._line.accept(state, refresh=request.refresh) if request.accept else state
         except RefusedError as error:
@@ -261,7 +260,8 @@ class Supervisor(Generic[S, T]):
         if life.halt is not None and self._crew.active:
             if life.phase is not Phase.STOPPING:
                 self._step_to(Event.HALT, Note("watch.halting", life.halt.reason))
-                self._crew.ask_all_to_stop()
+                if life.halt.verdict is not lifecycle.Verdict.EXHAUSTED:
+                    self._crew.ask_all_to_stop()
         elif life.halt is not None:
             halt = life.halt
             self._life = msgspec.structs.replace(life, halt=None)

@@ -15,7 +15,7 @@ from longwatch.kernel.errors import ExitCode
 from longwatch.kernel.lifecycle import Desired, Phase
 from longwatch.kernel.line import Cycle, Recovery
 from longwatch.kernel.request import Request, Verb
-from longwatch.kernel.settings import Host
+from longwatch.kernel.settings import Backoff, Host
 from longwatch.kernel.store import Store
 from longwatch.kernel.watch import Watch
 
@@ -291,6 +291,20 @@ def test_steps_run_side_by_side_as_far_as_cores_allow(tmp_path):
     settings = msgspec.structs.replace(toy.SETTINGS, host=Host(free_disk_bytes=0, cores=2))
     assert toy.supervisor(watch, line, settings).run() is ExitCode.OK
     assert sorted(toy.state(watch).done) == [f"toy-{n}" for n in range(4)]
+
+
+@pytest.mark.guarantee("K26", "M37")
+@pytest.mark.parametrize(
+    ("what", "code", "other"),
+    [("limited", ExitCode.EXHAUSTED, "succeeded"), ("integrity", ExitCode.BLOCKED, "stopped")],
+)
+def test_what_runs_beside_a_spent_budget_may_finish(tmp_path, what, code, other):
+    """It is paid for; beside something that is wrong nothing goes on."""
+    effects = str(tmp_path / "effects")
+    watch = toy.make(tmp_path, (toy.step("long", sleep_s=1.5), toy.step("short", what, once=effects)))
+    settings = msgspec.structs.replace(toy.SETTINGS, backoff=Backoff(park_for_quota=False))
+    assert toy.supervisor(watch, toy.ToyLine(tmp_path, side_by_side=True), settings).run() is code
+    assert toy.state(watch).outcomes == ("short:failed", f"long:{other}")
 
 
 def test_max_cycles_bounds_the_work(tmp_path):

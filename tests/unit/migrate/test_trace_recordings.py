@@ -8,6 +8,8 @@ import pytest
 from longwatch.kernel.errors import FailureClass
 from longwatch.kernel.limits import LimitHit
 from longwatch.migrate.attempt.trace import AcpTrace, ClaudeTrace, CodexTrace, Ending, Trace, TraceState
+from longwatch.migrate.attempt.trace.model import Tokens
+from longwatch.migrate.attempt.workers import WORKERS
 from longwatch.migrate.attempt.workers.acp_failures import ACP_FAILURES
 from longwatch.migrate.attempt.workers.claude_failures import CLAUDE_FAILURES
 from longwatch.migrate.attempt.workers.codex_failures import CODEX_FAILURES
@@ -234,6 +236,23 @@ def test_a_recording_that_never_ends_is_classed_by_what_it_said_when_it_is_ended
     failure = classify(read(program, name), end, PROGRAMS[program][1], NOW)
     assert failure is not None
     assert failure.kind == kind
+
+
+UNSERVED = {"401", "429", "429ra", "429ra3600", "503", "quota", "usage", "refused"}
+"""Recordings of codex in which no request was served; in all others something may have been used."""
+
+
+@pytest.mark.guarantee("M11")
+@pytest.mark.parametrize("name", [row[0] for row in CODEX])
+def test_only_what_was_refused_before_an_answer_began_costs_nothing(name: str) -> None:
+    assert WORKERS["codex"]().unserved(read("codex", name)) == (name.removesuffix("-default") in UNSERVED)
+
+
+@pytest.mark.guarantee("M11")
+@pytest.mark.parametrize("name", ["403", "r1-401", "r1-429", "r1-503", "r1-refused", "credit", "usage"])
+def test_claude_counts_itself(name: str) -> None:
+    state = read("claude", name)
+    assert (state.tokens, state.cost_usd) == (Tokens(), 0.0)
 
 
 @pytest.mark.guarantee("M12")

@@ -14,8 +14,8 @@ from longwatch.kernel.errors import FailureClass, InterruptedWorkError, Longwatc
 from longwatch.kernel.limits import LimitHit, Limits
 from longwatch.kernel.line import Failure, Lost, Outcome, Stopped
 from longwatch.kernel.process import run, tail
-from longwatch.kernel.program import Work
-from longwatch.migrate import patterns
+from longwatch.kernel.program import Work, failure_of
+from longwatch.migrate import budget, patterns
 from longwatch.migrate.attempt.claims import Claim, Unreadable, claimed
 from longwatch.migrate.attempt.desk import Desk, fenced, known, prepare, request
 from longwatch.migrate.attempt.trace.model import TraceState
@@ -32,6 +32,8 @@ from longwatch.migrate.steps import Attempt, Candidate, MigrateStep, Refusal, Re
 
 LATER = frozenset({FailureClass.TRANSIENT, FailureClass.QUOTA, FailureClass.AUTH})
 """Trouble of the provider, not of the work: the watch waits or stops, and no attempt is consumed."""
+UNCOUNTED = LATER | {FailureClass.BUDGET}
+"""What is no attempt's fault: to try again with the same budget would spend it again (specification K26)."""
 
 
 def perform(work: Work[MigrateStep], step: Attempt, place: Place) -> Outcome:
@@ -40,15 +42,26 @@ def perform(work: Work[MigrateStep], step: Attempt, place: Place) -> Outcome:
     before = _fence(desk)
     launch = desk.adapter.prepare(request(desk))
     record, state = _run(work, desk, launch)
+    try:
+        outcome = _left(work, desk, before, record, state)
+    except LongwatchError as error:
+        # Whatever it is: the worker has worked, and its cost is charged.
+        return failed(failure_of(error, work.redactor), _usage(desk, state))
+    checkout.remove(desk.clone.parent, place.work)
+    return outcome
+
+
+def _left(
+    work: Work[MigrateStep], desk: Desk, before: fence.Fence, record: ProcessRecord, state: TraceState
+) -> Outcome:
+    place = desk.place
     moved = fence.differences(before, _fence(desk), growing=(place.watch.receipts, place.evidence))
     if moved:
         raise InterruptedWorkError(
-            f"{step.title}: protected things changed while the worker ran: {'; '.join(moved)}. "
+            f"{desk.step.title}: protected things changed while the worker ran: {'; '.join(moved)}. "
             "Look at them; nothing of this attempt was taken."
         )
-    outcome = _judge(work, desk, record, state)
-    checkout.remove(desk.clone.parent, place.work)
-    return outcome
+    return _judge(work, desk, record, state)
 
 
 def _fence(desk: Desk) -> fence.Fence:
@@ -119,9 +132,18 @@ class _Shown:
         state = self._inner.state
         if elapsed_s - self._shown_s >= 1.0:
             self._shown_s = elapsed_s
-            text = f"{self._desk.step.title}: {state.actions} actions{', ' + state.current if state.current else ''}"
+            spent = f", {state.live_tokens:,} tokens" if state.live_tokens else ""
+            doing = f", {state.current}" if state.current else ""
+            text = f"{self._desk.step.title}: {state.actions} actions{spent}{doing}"
             self._work.progress("worker", text, idle_s=elapsed_s - state.last_activity_s)
-        return self._inner.reason_to_end(elapsed_s)
+        return _overrun(self._desk, state) or self._inner.reason_to_end(elapsed_s)
+
+
+def _overrun(desk: Desk, state: TraceState) -> str:
+    """Return why it must not go on; what has ended costs what it costs."""
+    if state.ended is not None:
+        return ""
+    return budget.overrun(desk.settings.budget, state.live_tokens, state.cost_usd)
 
 
 def _limits(settings: MigrateSettings) -> Limits:
@@ -141,7 +163,7 @@ def _limits(settings: MigrateSettings) -> Limits:
 
 
 def _judge(work: Work[MigrateStep], desk: Desk, record: ProcessRecord, state: TraceState) -> Outcome:
-    usage = _usage(state)
+    usage = _usage(desk, state)
     if record.limit is LimitHit.STOPPED or work.should_stop():
         return Stopped(_salvaged(desk))
     if desk.bench.killed(record):
@@ -152,7 +174,7 @@ def _judge(work: Work[MigrateStep], desk: Desk, record: ProcessRecord, state: Tr
         limit_detail=record.limit_detail,
         log_tail=tail(Path(record.log), 12),
     )
-    failure = desk.adapter.classify(state, end, datetime.now(UTC))
+    failure = _spent(desk, state) or desk.adapter.classify(state, end, datetime.now(UTC))
     if failure is not None:
         return _troubled(work, desk, failure, state)
     raw = _raw_answer(desk, state)
@@ -171,6 +193,11 @@ def _judge(work: Work[MigrateStep], desk: Desk, record: ProcessRecord, state: Tr
     if claim.refused:
         return succeeded(Refused(kind=claim.kind, reasons=claim.refused, usage=usage))
     return succeeded(Worked(candidate=_candidate(desk, claim, taken), usage=usage))
+
+
+def _spent(desk: Desk, state: TraceState) -> Failure | None:
+    why = _overrun(desk, state)
+    return Failure(kind=FailureClass.BUDGET, message=f"the worker was ended: {why}") if why else None
 
 
 def _raw_answer(desk: Desk, state: TraceState) -> bytes | Unreadable | None:
@@ -207,7 +234,7 @@ def _candidate(desk: Desk, claim: Claim, taken: harvest.Harvest) -> Candidate:
 
 def _troubled(work: Work[MigrateStep], desk: Desk, failure: Failure, state: TraceState) -> Outcome:
     """Tell provider trouble from work trouble: only the first leaves the attempt uncounted (specification M9, M10)."""
-    usage = _usage(state)
+    usage = _usage(desk, state)
     log = str(desk.kept / "worker.log")
     message = f"{failure.message.rstrip('.')}. The log is {log}."
     changed = harvest.harvest(desk.git, desk.step.baseline, desk.clone, desk.kept).changes
@@ -217,7 +244,7 @@ def _troubled(work: Work[MigrateStep], desk: Desk, failure: Failure, state: Trac
         paths = ", ".join(change.path for change in changed[:20])
         text = f"{message} Changed so far: {paths}." if changed else message
         return failed(Failure(kind=FailureClass.INTERRUPTED, message=text, log=log), usage)
-    if failure.kind in LATER or (_never_began(desk, state) and not changed):
+    if failure.kind in UNCOUNTED or (_never_began(desk, state) and not changed):
         _note_salvage(work, desk)
         return failed(
             Failure(kind=failure.kind, message=message, retry_after_s=failure.retry_after_s, log=log), usage
@@ -249,5 +276,9 @@ def _salvaged(desk: Desk) -> str:
     return f"Its partial work is kept in {kept.patch}." if kept.patch else ""
 
 
-def _usage(state: TraceState) -> Usage:
-    return Usage(tokens=None if state.tokens is None else state.tokens.total, usd=state.cost_usd)
+def _usage(desk: Desk, state: TraceState) -> Usage:
+    """Return what is known of the cost. What was seen of a run that was cut counts if it is more than the reservation."""
+    if desk.adapter.unserved(state):
+        return Usage(tokens=0, usd=0.0)
+    seen = state.live_tokens if state.live_tokens > desk.settings.budget.tokens_per_attempt else None
+    return Usage(tokens=seen if state.tokens is None else state.tokens.total, usd=state.cost_usd)

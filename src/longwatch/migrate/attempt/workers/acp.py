@@ -83,6 +83,10 @@ class AcpWorker:
         """Read its events and words with the table of all agents."""
         return classify(state, end, ACP_FAILURES, now)
 
+    def unserved(self, state: TraceState) -> bool:  # noqa: ARG002 - the protocol's signature
+        """What agents count is too different."""
+        return False
+
 
 def command_line(*, confined: bool) -> tuple[str, ...]:
     """Return how our program is started."""

@@ -66,6 +66,10 @@ class ClaudeWorker:
         """Read its events and words with the table of claude."""
         return classify(state, end, CLAUDE_FAILURES, now)
 
+    def unserved(self, state: TraceState) -> bool:  # noqa: ARG002 - the protocol's signature
+        """It counts itself, also where it fails."""
+        return False
+
 
 def _arguments(request: WorkRequest) -> tuple[str, ...]:
     settings = request.settings

@@ -14,7 +14,7 @@ from longwatch.kernel import files
 from longwatch.kernel.errors import ConfigError
 from longwatch.kernel.line import Failure
 from longwatch.migrate.attempt.trace import CodexTrace, Patience, Trace, TraceState
-from longwatch.migrate.attempt.workers.codex_failures import CODEX_FAILURES
+from longwatch.migrate.attempt.workers.codex_failures import CODEX_FAILURES, REFUSALS
 from longwatch.migrate.attempt.workers.model import TOOLS, Launch, WorkRequest
 from longwatch.migrate.attempt.workers.programs import native
 from longwatch.migrate.attempt.workers.verdict import RunEnd, classify
@@ -64,6 +64,11 @@ class CodexWorker:
     def classify(self, state: TraceState, end: RunEnd, now: datetime) -> Failure | None:
         """Read its events and words with the table of codex."""
         return classify(state, end, CODEX_FAILURES, now)
+
+    def unserved(self, state: TraceState) -> bool:
+        """Codex counts only what it finished: what was refused is seen from its words."""
+        errors = (*state.provider_errors, *((state.error,) if state.error else ()))
+        return bool(errors) and not state.actions and all(REFUSALS.search(error.text) for error in errors)
 
 
 def _program(request: WorkRequest) -> tuple[str, tuple[tuple[Path, Path], ...]]:

@@ -1,5 +1,7 @@
 """What codex 0.171.0 says when something is wrong. Text is all there is: its events carry no codes. Values only."""
 
+import re
+
 from longwatch.kernel.errors import FailureClass
 from longwatch.migrate.attempt.workers.verdict import Rule, Table
 
@@ -24,3 +26,9 @@ CODEX_FAILURES = Table(
     ),
     broken_sandbox=r"codex-linux-sandbox|Refusing to create helper binaries|bwrap: ",
 )
+
+REFUSALS = re.compile(
+    r"status:? [45]\d\d\b|at capacity|waiting for network|usage limit|quota exceeded|Missing environment",
+    re.IGNORECASE,
+)
+"""What it says of a request that was refused, or that reached nobody: no answer began, so nothing was used."""

@@ -55,6 +55,10 @@ class CommandWorker:
         """Only its exit speaks."""
         return of_exit(end)
 
+    def unserved(self, state: TraceState) -> bool:  # noqa: ARG002 - the protocol's signature
+        """Nobody can tell."""
+        return False
+
 
 def reachable(argv: tuple[str, ...], request: WorkRequest) -> tuple[tuple[str, ...], tuple[Mount, ...]]:
     """Return the command line as it reads inside, and the person's own files in it, which have to be shown there.

@@ -93,3 +93,6 @@ class WorkerAdapter(Protocol):
 
     def classify(self, state: TraceState, end: RunEnd, now: datetime) -> Failure | None:
         """Return why the run is no claim, or `None`. `now` is in UTC."""
+
+    def unserved(self, state: TraceState) -> bool:
+        """Return whether it is known that no request was served, though its program does not count: it cost nothing."""
