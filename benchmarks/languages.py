@@ -20,8 +20,8 @@ from longwatch.learn.grading.known import Known, known
 from longwatch.learn.grading.languages import NONCE, RUNTIMES, SCRIPTS, Script
 from longwatch.learn.tasks import Language, OneFile, Verdict
 
-PROGRAMS = 12
-ROUNDS = 3
+PROGRAMS = 8
+ROUNDS = 2
 SHARE, MORE_MS = 0.25, 15.0
 """What the sandbox may cost: of what is compiled a share, of a script so many milliseconds."""
 WORKERS = 2 * len(os.sched_getaffinity(0))

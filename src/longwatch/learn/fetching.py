@@ -58,7 +58,8 @@ def fetch(what: str, cache: Path, *, source: Path | None = None, progress: Progr
     offer, folder = OFFERS[what], public(cache)
     copies = [fetching.fetch(pin, folder, source=source) for pin in offer.pins]
     lines = offer.lines.format(file=_quoted(copies[0]), folder=_quoted(folder))
-    return f"{what} is here, checked by digest: {', '.join(map(str, copies))}\nIn longwatch.toml:\n\n{lines}"
+    place = f"{len(copies)} files in {copies[0].parent}" if len(copies) > 1 else copies[0]
+    return f"{what} is here, checked by digest: {place}\nIn longwatch.toml:\n\n{lines}"
 
 
 def _quoted(path: Path) -> str:

@@ -1,6 +1,7 @@
 """Proves, before an hour is spent, that the watch can do its work; and the lines of `doctor` that say so."""
 
 import os
+import re
 import shutil
 from collections.abc import Collection, Iterator
 from importlib.util import find_spec
@@ -24,6 +25,7 @@ from longwatch.learn.teachers.helping import key_of
 from longwatch.learn.teachers.provenance import Teacher
 from longwatch.sandbox import SANDBOXES, proof
 
+_NUMBER = re.compile(r"\d+(?:\.\d+)+")
 _PACKAGES = ("torch", "transformers", "peft", "safetensors")
 
 
@@ -117,7 +119,8 @@ def _languages(taught: Collection[Language]) -> Iterator[Finding]:
         elif missing:
             lacking.append(language)
         else:
-            here.append(f"{runtime.name} ({version(language)})")
+            number = _NUMBER.search(version(language))
+            here.append(f"{runtime.name} {number[0] if number else 'of an unknown version'}")
     yield fine("languages", ", ".join(here))
     if lacking:
         names = ", ".join(RUNTIMES[language].name for language in lacking)

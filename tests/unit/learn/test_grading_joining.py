@@ -1,5 +1,8 @@
 """One file of what is given, an answer and the tests: a completion goes on, a whole function takes the head's place."""
 
+import gzip
+
+import msgspec
 import pytest
 from curricula import PUBLIC
 
@@ -125,3 +128,14 @@ def test_every_task_of_the_benchmark_is_understood(language):
         assert joining.trick(task.tests.given, task.tests.given, SCRIPTS[language]) == ""
         assert task.prompt.startswith("Complete this ")
     assert set(pinned.MULTIPL_E) == {Language.JAVASCRIPT, *SCRIPTS}
+
+
+@pytest.mark.skipif(not (PUBLIC / "humaneval-x").exists(), reason="HumanEval-X is not here")
+@pytest.mark.guarantee("L10")
+@pytest.mark.parametrize("language", [Language.CPP, Language.GO, Language.JAVA, Language.RUST])
+def test_no_honest_solution_is_taken_for_a_trick(language):
+    rows = gzip.decompress((PUBLIC / f"humaneval-x/humaneval_{language}.jsonl.gz").read_bytes()).splitlines()
+    assert len(rows) == 164
+    for row in map(msgspec.json.decode, rows):
+        solution = row["prompt"] + row["canonical_solution"]
+        assert joining.trick(solution, row["prompt"], SCRIPTS[language]) == "", row["task_id"]

@@ -1,12 +1,16 @@
 """What `doctor` says of a learn watch before an hour is spent."""
 
+import re
+
 import msgspec
 import pytest
 from curricula import PUBLIC
 
 from longwatch.kernel.finding import Standing
 from longwatch.learn import preflight
-from longwatch.learn.settings import Audit, LearnSettings, Recipe
+from longwatch.learn.grading import scripts
+from longwatch.learn.settings import Audit, Curriculum, LearnSettings, Recipe
+from longwatch.learn.tasks import Language
 from longwatch.learn.teachers.provenance import Teacher
 from longwatch.learn.teachers.settings import Teaching
 
@@ -74,3 +78,22 @@ def test_only_who_asks_an_endpoint_sees_how_the_network_is_reached():
     assert {"TEACHER_KEY", "HTTPS_PROXY", "SSL_CERT_FILE"} <= set(asked.variables)
     assert LearnSettings(kind="learn").variables == ()
     assert asked.secrets == ("TEACHER_KEY",)
+
+
+@pytest.mark.guarantee("L23")
+def test_it_tells_which_languages_are_here_and_how_to_get_the_others(tmp_path, monkeypatch):
+    def of_languages(*taught):
+        settings = LearnSettings(kind="learn", curriculum=Curriculum(languages=taught))
+        found = preflight.findings(settings, tmp_path)
+        return [one for one in found if one.name.startswith(("languages", "runtime"))]
+
+    lacking = {Language.GO: ("/usr/bin/go",), Language.R: ("/usr/bin/Rscript",)}
+    monkeypatch.setattr(scripts, "missing", lambda language: lacking.get(language, ()))
+    here, absent = of_languages(Language.PYTHON)
+    assert (here.standing, absent.standing) == (Standing.FINE, Standing.NOTE)
+    assert re.match(r"Python 3\.\d+", here.text)
+    assert absent.text.endswith(": Go, R")
+    assert absent.mend == "apt-get install golang-go r-base-core"
+    wrong, _, absent = of_languages(Language.PYTHON, Language.GO)
+    assert (wrong.standing, wrong.mend) == (Standing.WRONG, "apt-get install golang-go")
+    assert absent.text.endswith(": R")
