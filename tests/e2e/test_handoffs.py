@@ -11,7 +11,7 @@ from tests.support.shop import new_file
 pytestmark = pytest.mark.e2e
 
 
-@pytest.mark.guarantee("M1", "M2", "M3", "M4", "M5", "M13", "M20", "M21", "M26", "M32", "M36")
+@pytest.mark.guarantee("M1", "M2", "M3", "M4", "M5", "M13", "M20", "M21", "M26", "M32", "M36", "K36")
 def test_a_queue_is_worked_off_by_accepted_handoffs_to_its_end(tmp_path: Path) -> None:
     place = open_migration(tmp_path)
     finished = place.call("run")
@@ -28,7 +28,57 @@ def test_a_queue_is_worked_off_by_accepted_handoffs_to_its_end(tmp_path: Path) -
         ("cube", "ball", "red"), "verified"
     )
     assert place.call("verify").returncode == 0
-    assert place.call("doctor").returncode == 0, place.call("doctor").stdout
+    assert git(place.root, "status", "--porcelain") == ""
+    findings = {one["name"]: one["text"] for one in place.json("doctor")["findings"]}  # type: ignore[attr-defined]
+    assert findings["queue"] == "migration/QUEUE.md: at its end"
+    assert findings["inventory"].startswith("3 units: 3 verified, 0 unverified, 0 drifted, 0 invalid")
+    assert findings["receipts"].startswith("those of all 5 done jobs hold")
+    assert findings["generator"].startswith("python3 tools/handoff.py: ")
+    traced(place)
+    refused_by_name(place)
+
+
+def traced(place: Migration) -> None:
+    """Where the time of each attempt went, a handoff's too."""
+    seen = place.json("timings")
+    traces = {one["attempt"]: [phase["phase"] for phase in one["phases"]] for one in seen["traces"]}  # type: ignore[attr-defined]
+    assert {"prepare", "worker", "harvest", "checkout", "check:chromium", "sign", "git"} <= set(
+        traces["shapes.cube.1"]
+    )
+    assert {"prepare", "handoff", "harvest", "checkout", "check:handoff", "sign", "git"} <= set(
+        traces["shapes.handoff.1"]
+    )
+    purposes = {one["phase"] for one in seen["purposes"]}  # type: ignore[attr-defined]
+    assert {"model work", "generators", "validation", "hashing", "git", "queue"} <= purposes
+
+
+def refused_by_name(place: Migration) -> None:
+    """The queue is at its end and is damaged; put back, it is what it was."""
+    before = place.tree()
+    for path, old, new, why in (
+        (
+            "migration/routes.json",
+            '"/add/cube"',
+            '"/add',
+            "migration/routes.json: line 4, column 19: is no JSON",
+        ),
+        (
+            "migration/parity.json",
+            "web/red.txt",
+            "../red.txt",
+            'ports[2].files = "../red.txt": ',
+        ),
+        ("migration/manifests/colors.json", "null", '"more"', "does not authorise the end of the queue"),
+    ):
+        text = (place.root / path).read_text()
+        (place.root / path).write_text(text.replace(old, new))
+        assert place.call("run").returncode == 2
+        assert why in place.status().reason
+        assert path in place.status().reason
+        (place.root / path).write_text(text)
+        assert place.call("resume", "--accept").returncode == 0
+    assert place.call("run").returncode == 0, place.said()
+    assert place.tree() == before
     assert git(place.root, "status", "--porcelain") == ""
 
 
