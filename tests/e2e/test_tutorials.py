@@ -1,0 +1,74 @@
+"""The tutorials, typed in as they are written."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.e2e
+
+DOCS = Path(__file__).parents[2] / "docs" / "tutorials"
+BLOCK = re.compile(r"^```sh(?: expect=(?P<code>\d+))?\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(name: str) -> Iterator[tuple[str, int]]:
+    text = (DOCS / name).read_text(encoding="utf-8")
+    found = [(match["text"], int(match["code"] or 0)) for match in BLOCK.finditer(text)]
+    assert len(found) == text.count("\n```sh"), "a block is not read"
+    yield from found
+
+
+class Terminal:
+    """One shell after another, each where the last one ended."""
+
+    def __init__(self, home: Path) -> None:
+        self.home, self.where = home, home
+        program = home / "bin" / "longwatch"
+        program.parent.mkdir()
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m longwatch.cli.main "$@"\n')
+        program.chmod(0o755)
+
+    def type(self, text: str) -> tuple[int, str]:
+        """Return the exit code of the first command that fails, or 0, and what was printed."""
+        script = f"set -e\ntrap 'pwd > {self.home}/where' EXIT\n{text}"
+        finished = subprocess.run(
+            ["sh", "-c", script],
+            cwd=self.where,
+            env={
+                **os.environ,
+                "HOME": str(self.home),
+                "PATH": f"{self.home}/bin:{os.environ['PATH']}",
+                "COLUMNS": "160",
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=240,
+        )
+        here = self.home / "where"
+        assert here.exists(), finished
+        self.where = Path(here.read_text().strip())
+        return finished.returncode, finished.stdout + finished.stderr
+
+
+@pytest.mark.guarantee("M6", "M22", "M27")
+def test_an_agent_that_cannot_be_trusted(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path)
+    printed = ""
+    for text, expected in blocks("migrate.md"):
+        code, said = terminal.type(text)
+        assert code == expected, f"{text}\n{said}"
+        printed += said
+    assert "tax: verified" in printed
+    assert "stock: attempt 1 refused" in printed
+    assert "Longwatch-Receipt" in printed
+    assert "everything holds" in printed
+    assert (terminal.where / "report.html").is_file()
+    log = subprocess.run(
+        ["git", "log", "--format=%s"], cwd=terminal.where, capture_output=True, text=True, check=True
+    )
+    assert log.stdout.splitlines() == ["Tell the price with tax", "A shop"]
