@@ -1,7 +1,8 @@
 """Learn watches on the tiny student, and what can be seen of them from outside.
 
-What many tests need is made once for all of them, also where they run in several processes: `student`, `prepared` (its
-tasks are chosen, nothing is trained) and `finished` (one experiment, accepted). Tests copy a watch before they change it.
+What many tests need is made once for all of them, also where they run in several processes: `student`, `stubborn` (one
+that takes longer to teach), `prepared` (its tasks are chosen, nothing is trained) and `finished` (one experiment,
+accepted). Tests copy a watch before they change it.
 """
 
 import fcntl
@@ -114,6 +115,10 @@ def once(factory: pytest.TempPathFactory, name: str, build: Callable[[Path], obj
 
 def student(factory: pytest.TempPathFactory) -> Path:
     return once(factory, "student", lambda folder: make_tiny(folder, seed=2, confused=0.55))
+
+
+def stubborn(factory: pytest.TempPathFactory) -> Path:
+    return once(factory, "stubborn", lambda folder: make_tiny(folder, seed=2))
 
 
 def prepared(factory: pytest.TempPathFactory) -> Path:

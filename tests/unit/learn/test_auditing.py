@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from curricula import PUBLIC
 from exams import ByHeart, adapter_in, benchmark, place_in, step_of, work_in
+from tests.support import tiny_watch
 
 from longwatch.kernel import files
 from longwatch.kernel.errors import IntegrityError, NotReadyError
@@ -23,7 +24,6 @@ from longwatch.learn.looks import Audited, LanguageAudit
 from longwatch.learn.settings import Audit as AuditSettings
 from longwatch.learn.settings import LearnSettings, Student
 from longwatch.learn.student.load import load
-from longwatch.learn.student.tiny import make_tiny
 from longwatch.learn.tasks import Grade, Verdict
 
 COUNT = 10
@@ -409,11 +409,13 @@ def test_the_whole_pinned_benchmark_is_audited_in_one_step(place, champion, monk
 
 
 @pytest.mark.guarantee("L15", "L22", "L24")
-def test_a_real_student_is_audited_with_an_adapter_and_its_record_is_reused(tmp_path, monkeypatch):
+def test_a_real_student_is_audited_with_an_adapter_and_its_record_is_reused(
+    tmp_path, tmp_path_factory, monkeypatch
+):
     from peft import LoraConfig, get_peft_model  # noqa: PLC0415 - takes seconds
 
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    folder = make_tiny(tmp_path / "tiny", seed=2)
+    folder = tiny_watch.stubborn(tmp_path_factory)
     settings = LearnSettings(kind="learn", student=Student(model=str(folder), device="cpu", batch=4))
     place = exams.Place(Watch(tmp_path / "watch"), settings)
     base = load(settings.student).model

@@ -1,9 +1,11 @@
 """Batched generation on the tiny student: company, order, seeds, stops and memory."""
 
 import os
+import shutil
 
 import pytest
 import torch
+from tests.support import tiny_watch
 
 from longwatch.kernel.errors import ConfigError, LongwatchError
 from longwatch.learn.settings import Student
@@ -28,7 +30,9 @@ def _one_thread():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    return make_tiny(tmp_path_factory.mktemp("student") / "tiny")
+    made = tiny_watch.once(tmp_path_factory, "student-1", make_tiny)
+    # A test below changes it for a moment.
+    return shutil.copytree(made, tmp_path_factory.mktemp("student") / "tiny")
 
 
 @pytest.fixture(scope="module")

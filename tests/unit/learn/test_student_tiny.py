@@ -6,6 +6,7 @@ import sys
 
 import pytest
 import torch
+from tests.support import tiny_watch
 
 from longwatch.kernel import digest
 from longwatch.learn.grading import extract
@@ -27,7 +28,7 @@ def _one_thread():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    return make_tiny(tmp_path_factory.mktemp("student") / "tiny", seed=2)
+    return tiny_watch.stubborn(tmp_path_factory)
 
 
 def passes(task, text):
