@@ -167,7 +167,8 @@ def test_a_wrong_queue_blocks_with_the_mend(shop: Shop) -> None:
 
 
 @pytest.mark.guarantee("K8", "K15")
-def test_a_damaged_database_is_named_and_left_alone(shop: Shop) -> None:
+def test_a_damaged_database_is_named_and_left_alone(tmp_path: Path) -> None:
+    shop = open_shop(tmp_path)
     ran(shop, 0)
     for name in ("watch.db-wal", "watch.db-shm"):
         (shop.watch.hidden / name).unlink(missing_ok=True)
