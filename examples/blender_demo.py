@@ -27,8 +27,8 @@ EXPECTED = {"attempt.refused": 4, "job.committed": 5, "task.handed_off": 2}
 STATEMENT = """
 Shown: three operators were ported over two tasks, each case in real Chromium against what real Blender gave for the same
 input, some of which was drawn anew in each run. A forged receipt, evidence borrowed from another unit, and a torus that was
-wrong by a thousandth in one vertex were each refused by name; an edit of the inventory failed at the sandbox. The queue moved by accepted handoffs to its end, and
-every unit of the inventory is verified. All receipts hold, in a fresh clone too.
+wrong by a thousandth in one vertex were each refused by name; an edit of the inventory failed at the sandbox. The queue
+moved by accepted handoffs to its end, and every unit of the inventory is verified. All receipts hold, in a fresh clone too.
 Not shown: that a model can do the work. The attempts were recorded; everything else is the real thing. The port holds
 objects, transforms, meshes and UV maps of object mode, not all of Blender's Main; a number counts as equal within 0.00001."""
 
