@@ -55,7 +55,7 @@ clean: ## remove what make made
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The scripts that write a page of docs/ and know `--check`.
-PAGES := $(wildcard scripts/guarantees.py scripts/lifecycle_diagram.py scripts/config_reference.py)
+PAGES := scripts/guarantees.py scripts/lifecycle_diagram.py $(wildcard scripts/*_reference.py)
 
 system-demo:
 	@scripts/install-debian demo

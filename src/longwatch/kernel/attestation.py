@@ -36,31 +36,45 @@ class DigestSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, f
     """Digests of one thing, by algorithm."""
 
     sha256: Sha256 | None = None
+    """Of the bytes of a file or a receipt."""
     git_commit: GitId | None = msgspec.field(name="gitCommit", default=None)
+    """The id of a commit."""
     git_tree: GitId | None = msgspec.field(name="gitTree", default=None)
+    """The id of its tree."""
 
 
 class Descriptor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A ResourceDescriptor: something, named or addressed, with its digests."""
 
     digest: DigestSet
+    """What it was, exactly."""
     name: str = ""
+    """What it is called: `git`, or the path of a file."""
     uri: str = ""
+    """Where it lies: a receipt below `.longwatch/`, kept evidence below the watch. That of the policy names its rules."""
 
 
 class CheckFacts(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """What we add to a test result: which attempt it belongs to and how the check ran."""
 
     attempt: str
+    """Which attempt at which job, or which experiment."""
     nonce: str
     """Random, given to this attempt alone: a receipt of another attempt cannot have it."""
     check: str
+    """The name of the check."""
     argv: tuple[str, ...]
+    """The command that was run, word by word."""
     exit_code: int | None
+    """How it ended; null: it was ended by a signal."""
     started_at: str
+    """UTC, RFC 3339."""
     ended_at: str
+    """The same."""
     log: Sha256 | None = None
+    """Of everything that it printed."""
     skipped_count: int = 0
+    """Tests that were there and did not run."""
     evidence: tuple[Descriptor, ...] = ()
     """Files that the check left, by digest; one with a `uri` is kept in the watch, at that path."""
 
@@ -71,25 +85,33 @@ class TestResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forb
     __test__ = False
 
     result: Result
+    """How the check came out."""
     configuration: tuple[Descriptor, ...]
     """What decided the outcome besides the subjects: the policy, the check's inputs."""
     passed_tests: tuple[str, ...]
+    """Their ids, as the runner prints them; never empty where the result is `PASSED`."""
     failed_tests: tuple[str, ...]
+    """The same of those that failed."""
     facts: CheckFacts = msgspec.field(name=CHECK_FACTS)
+    """What the format has no field for."""
 
 
 class Verifier(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Who decided."""
 
     id: str = VERIFIER
+    """Always this one."""
 
 
 class DecisionFacts(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """What we add to a summary: the attempt, and the head of the event log's hash chain when it was decided."""
 
     attempt: str
+    """As in the receipts that are cited."""
     nonce: str
+    """The same."""
     chain_head: str
+    """SHA-256, in hexadecimal: whoever cuts the log off before the decision is found out."""
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -98,19 +120,28 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_
     time_verified: str
     """UTC, RFC 3339."""
     resource_uri: str
+    """What was decided about: `git:` and the branch, or `learn:` and the base model."""
     policy: Descriptor
+    """The rules that were in force, by digest."""
     input_attestations: tuple[Descriptor, ...]
+    """The receipts that it rests on, by digest; never empty where it passed."""
     verification_result: Result
+    """The decision."""
     verified_levels: tuple[str, ...]
+    """Holds `LONGWATCH_VERIFIED` where it passed."""
     facts: DecisionFacts = msgspec.field(name=DECISION_FACTS)
+    """What the format has no field for."""
     verifier: Verifier = Verifier()
+    """Who decided."""
 
 
 class _Statement(
     msgspec.Struct, frozen=True, kw_only=True, tag_field="predicateType", forbid_unknown_fields=True
 ):
     subject: tuple[Descriptor, ...]
+    """What it is about: a commit with its tree and each file that it left, or each file of an adapter."""
     type: Literal["https://in-toto.io/Statement/v1"] = msgspec.field(name="_type")
+    """Always this."""
 
 
 class TestStatement(_Statement, frozen=True, kw_only=True, tag=TEST_RESULT_TYPE):
@@ -119,12 +150,14 @@ class TestStatement(_Statement, frozen=True, kw_only=True, tag=TEST_RESULT_TYPE)
     __test__ = False
 
     predicate: TestResult
+    """What the check showed."""
 
 
 class SummaryStatement(_Statement, frozen=True, kw_only=True, tag=SUMMARY_TYPE):
     """One decision about these subjects."""
 
     predicate: Summary
+    """What was decided."""
 
 
 Statement = TestStatement | SummaryStatement

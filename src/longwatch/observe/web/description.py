@@ -30,6 +30,8 @@ def document() -> dict[str, Any]:
     """Return the OpenAPI document."""
     types = [*(answer for _, answer, _ in _READ.values()), Wish, Asked]
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
+    # Its own description is a manual of the library that encodes it.
+    components["Struct"] = {"type": "object", "description": _DETAILS}
     paths = {
         path: {"get": _operation(path, told, schema, query)}
         for (path, (told, _, query)), schema in zip(_READ.items(), schemas, strict=False)
@@ -50,6 +52,7 @@ def document() -> dict[str, Any]:
     }
 
 
+_DETAILS = "What only this kind of watch has, as values. Read them by name, and expect more names later."
 _ABOUT = "What `longwatch web` answers. The key is the token in the address that it prints."
 _STREAM = "Server-sent events: `card` when the status changed, `event` for each new event, `trouble`."
 _REQUESTS = "Ask for pause, resume or stop. Needs the header X-Longwatch, with any value."
