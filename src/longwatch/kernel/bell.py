@@ -3,6 +3,8 @@
 import contextlib
 import errno
 import os
+import select
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -28,6 +30,15 @@ def ring(path: Path) -> None:
         return
     finally:
         os.close(descriptor)
+
+
+def listen(descriptor: int, others: Iterable[int], patience_s: float) -> None:
+    """Sleep until the bell rings, one of the others becomes readable, or the patience is over; then forget all rings."""
+    poll = select.poll()
+    for one in (descriptor, *others):
+        poll.register(one, select.POLLIN)
+    poll.poll(1000 * patience_s)
+    drain(descriptor)
 
 
 def drain(descriptor: int) -> None:

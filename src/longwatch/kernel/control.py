@@ -40,9 +40,11 @@ def lets_finish(requests: Iterable[tuple[int, Request]], life: Lifecycle) -> boo
 
 
 def after_failure(
-    life: Lifecycle, title: str, failure: Failure, policy: Backoff, moment: Instant
+    life: Lifecycle, title: str, failure: Failure, policy: Backoff, moment: Instant, *, opens: bool = False
 ) -> tuple[Lifecycle, Note]:
     """Return the lifecycle after a step failed, and the event that explains it.
+
+    Where a step failed that `opens` a piece of work, only new pieces wait: what is in hand goes on.
 
     Steps that ran side by side fail of the same trouble: until the wait that it began is over, no further failure is
     counted, and the wait becomes the longest that any of them asks for.
@@ -68,7 +70,9 @@ def after_failure(
         halted = msgspec.structs.replace(life, halt=_graver(life.halt, halt))
         return halted, Note("step.failed", text, data)
     note = Note("step.failed", text, {**data, "retry_in_s": max(decision.delay_s, standing_s)})
-    return _waiting(life, decision, f"{failure.kind}: {text}", moment), note
+    waiting = _waiting(life, decision, f"{failure.kind}: {text}", moment)
+    only_new = opens and (life.only_new or standing_s <= 0)
+    return msgspec.structs.replace(waiting, only_new=only_new), note
 
 
 def _waiting(life: Lifecycle, decision: Retry, reason: str, moment: Instant) -> Lifecycle:

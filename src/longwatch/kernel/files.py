@@ -195,7 +195,11 @@ def read_ends(path: Path, head_bytes: int, tail_bytes: int) -> tuple[int, bytes,
             size, together = facts.st_size, head_bytes + tail_bytes
             if size <= together:
                 return size, os.pread(descriptor, together, 0), b""
-            return size, os.pread(descriptor, head_bytes, 0), os.pread(descriptor, tail_bytes, size - tail_bytes)
+            return (
+                size,
+                os.pread(descriptor, head_bytes, 0),
+                os.pread(descriptor, tail_bytes, size - tail_bytes),
+            )
         finally:
             os.close(descriptor)
 

@@ -217,7 +217,9 @@ class Lifecycle(msgspec.Struct, frozen=True, kw_only=True):
     parking: Deadline | None = None
     """The latest of them."""
     wait: Deadline | None = None
-    """Nothing begins before it."""
+    """Nothing begins before it ..."""
+    only_new: bool = False
+    """... or, if so, no new piece of work: what is in hand goes on."""
     trouble: Deadline | None = None
     """The wait that the last failures began: what fails before it is over ran beside them, and is the same trouble."""
     halt: Halt | None = None

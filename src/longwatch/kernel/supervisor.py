@@ -5,7 +5,6 @@ blocks for long: it sleeps on the ends of its children, on the bell that rings a
 """
 
 import os
-import select
 import signal
 from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
@@ -18,7 +17,7 @@ from longwatch.kernel.clock import now
 from longwatch.kernel.crew import Crew, Member, losable, lost
 from longwatch.kernel.errors import ExitCode, FailureClass, LongwatchError, RefusedError
 from longwatch.kernel.executor import Executor
-from longwatch.kernel.instant import Deadline, rebased, remaining_s
+from longwatch.kernel.instant import Deadline, Instant, rebased, remaining_s
 from longwatch.kernel.journal import Note
 from longwatch.kernel.lifecycle import (
     DRAINING,
@@ -221,9 +220,9 @@ class Supervisor(Generic[S, T]):
         notes = [*(report.notes if report else ()), *said]
         life = self._life
         if isinstance(outcome, Failed):
-            life, note = control.after_failure(
-                life, member.step.title, outcome.failure, self._settings.backoff, moment
-            )
+            step, policy = member.step, self._settings.backoff
+            opens, failure = step.cycle is Cycle.OPENS, outcome.failure
+            life, note = control.after_failure(life, step.title, failure, policy, moment, opens=opens)
             notes.append(note)
         elif not isinstance(outcome, Lost) and member.step.cycle is not Cycle.NONE:
             life = msgspec.structs.replace(life, failures=0)
@@ -274,17 +273,15 @@ class Supervisor(Generic[S, T]):
             self._step_to(Event.DUE, Note("watch.due", "The wait is over."))
 
     def _proceed(self, max_cycles: int | None) -> ExitCode | None:
-        if (
-            self._life.phase not in {Phase.IDLE, Phase.RUNNING}
-            or self._signals
-            or self._life.halt is not None
-        ):
+        held = self._signals or self._life.halt is not None
+        if held or self._life.phase not in {Phase.IDLE, Phase.RUNNING}:
             return None
         moment = now()
-        if self._life.wait is not None and remaining_s(self._life.wait, moment) > 0:
-            self._wait_idle(self._life.reason)
-            return None
         scarce = self._crew.short_of_disk(self._settings.host.free_disk_bytes)
+        if self._life.wait is not None and remaining_s(self._life.wait, moment) > 0:
+            if scarce is not None or not self._goes_on(moment):
+                self._wait_idle(self._life.reason)
+            return None
         if scarce is not None:
             self._wait(Wait(scarce, SOON_S))
             return None
@@ -292,6 +289,14 @@ class Supervisor(Generic[S, T]):
             self._begin(self._crew.waiting)
             return None
         return self._follow(self._line.decide(self._state, self._crew.steps(), moment), max_cycles)
+
+    def _goes_on(self, moment: Instant) -> bool:
+        """Begin what continues a piece of work, while only new pieces have to wait; return whether there is any."""
+        decision = self._line.decide(self._state, self._crew.steps(), moment) if self._life.only_new else None
+        if not isinstance(decision, Start) or {s.cycle for s in decision.steps} != {Cycle.CONTINUES}:
+            return False
+        self._follow(decision, None)
+        return True
 
     def _follow(self, decision: Decision[T], max_cycles: int | None) -> ExitCode | None:
         match decision:
@@ -312,7 +317,8 @@ class Supervisor(Generic[S, T]):
     def _wait(self, wait: Wait) -> None:
         delay_s = SOON_S if wait.delay_s is None and not self._crew.active else wait.delay_s
         if delay_s is not None:
-            self._life = msgspec.structs.replace(self._life, wait=Deadline(since=now(), delay_s=delay_s))
+            due = Deadline(since=now(), delay_s=delay_s)
+            self._life = msgspec.structs.replace(self._life, wait=due, only_new=False)
         self._wait_idle(wait.reason)
 
     def _wait_idle(self, reason: str) -> None:
@@ -361,10 +367,9 @@ class Supervisor(Generic[S, T]):
 
     def _close_unknown(self) -> tuple[Ended, ...]:
         """Close the steps of unknown effect that a person has looked at; the line is told that they are lost."""
-        mine = self._crew.steps()
         ended = []
         for left in self._store.open_steps():
-            if left.id not in mine:
+            if left.id not in self._crew.steps():
                 step, outcome = self._crew.decode(left), Lost("A person looked at it and accepted.")
                 self._state, _ = self._line.apply(self._state, step, outcome, now())
                 ended.append(Ended(id=left.id, outcome=outcome, active_s=left.active_s))
@@ -382,11 +387,7 @@ class Supervisor(Generic[S, T]):
     def _sleep(self, listening: int) -> None:
         if self._moved:
             return
-        poll = select.poll()
-        for descriptor in (listening, *self._crew.descriptors()):
-            poll.register(descriptor, select.POLLIN)
-        poll.poll(1000 * self._patience_s())
-        bell.drain(listening)
+        bell.listen(listening, self._crew.descriptors(), self._patience_s())
 
     def _patience_s(self) -> float:
         moment = now()

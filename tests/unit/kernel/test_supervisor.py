@@ -13,7 +13,7 @@ from tests.support import toy
 
 from longwatch.kernel.errors import ExitCode
 from longwatch.kernel.lifecycle import Desired, Phase
-from longwatch.kernel.line import Cycle, Recovery
+from longwatch.kernel.line import Cycle, Recovery, Start
 from longwatch.kernel.request import Request, Verb
 from longwatch.kernel.settings import Backoff, Host
 from longwatch.kernel.store import Store
@@ -305,6 +305,27 @@ def test_what_runs_beside_a_spent_budget_may_finish(tmp_path, what, code, other)
     settings = msgspec.structs.replace(toy.SETTINGS, backoff=Backoff(park_for_quota=False))
     assert toy.supervisor(watch, toy.ToyLine(tmp_path, side_by_side=True), settings).run() is code
     assert toy.state(watch).outcomes == ("short:failed", f"long:{other}")
+
+
+class Landing(toy.ToyLine):
+    """What "long" brought is landed by "land", whatever else has to wait."""
+
+    def decide(self, state, running, now):
+        land = cycled("land", Cycle.CONTINUES)
+        if "long" in state.done and "land" not in (*state.done, *running):
+            return Start((land,))
+        return super().decide(state, running, now)
+
+
+@pytest.mark.guarantee("K26", "M37")
+def test_a_usage_limit_holds_new_work_and_not_what_is_in_hand(tmp_path):
+    effects = str(tmp_path / "effects")
+    watch = toy.make(tmp_path, (toy.step("long", sleep_s=0.8), toy.step("short", "limited", once=effects)))
+    stopping = later(lambda: "land" in toy.state(watch).done, lambda: ask(watch, Verb.STOP))
+    settings = msgspec.structs.replace(toy.SETTINGS, backoff=Backoff(park_for_quota=True))
+    assert toy.supervisor(watch, Landing(tmp_path, side_by_side=True), settings).run() is ExitCode.OK
+    stopping.join()
+    assert toy.state(watch).outcomes == ("short:failed", "long:succeeded", "land:succeeded")
 
 
 def test_max_cycles_bounds_the_work(tmp_path):
