@@ -59,7 +59,8 @@ def harvest(git: Git, baseline: str, folder: Path, index_dir: Path, bounds: Boun
     refused = dict(seen.refused)
     _take_in(view, entries, seen.present, refused)
     _restore_stored(view, entries, git.diff_names(baseline, view.line("write-tree")))
-    view.run("update-index", "-z", "--index-info", stdin=index_info(e for e in entries if e.mode == GITLINK))
+    if submodules := index_info(entry for entry in entries if entry.mode == GITLINK):
+        view.run("update-index", "-z", "--index-info", stdin=submodules)
     tree = view.line("write-tree")
     changes = git.diff_names(baseline, tree)
     refused |= _refused_changes(git, view, baseline, changes, bounds)
@@ -134,7 +135,8 @@ def _take_in(view: Git, entries: tuple[Entry, ...], present: frozenset[str], ref
     files_before = {entry.path for entry in entries if entry.mode != GITLINK}
     covered = refused.keys()
     gone = [p for p in files_before - present if not any(part in covered for part in (p, *parents(p), "."))]
-    view.run("update-index", "-z", "--force-remove", "--stdin", stdin=nul(gone))
+    if gone:
+        view.run("update-index", "-z", "--force-remove", "--stdin", stdin=nul(gone))
     finished = view.answer("update-index", "-z", "--add", "--replace", "--stdin", stdin=nul(sorted(present)))
     if not finished.ok:
         said = finished.stderr.decode("utf-8", "replace").strip()[:1000]
@@ -149,6 +151,8 @@ def _restore_stored(view: Git, entries: tuple[Entry, ...], changes: tuple[Change
     before = {entry.path: entry for entry in entries}
     texts = (c for c in changes if c.kind == "M" and c.mode == before[c.path].mode != SYMLINK)
     maybe = [change.path for change in texts if "\n" not in change.path]
+    if not maybe:
+        return
     listing = "".join(f"{path}\n" for path in maybe)
     raw = (
         view.run("hash-object", "--no-filters", "--stdin-paths", stdin=os.fsencode(listing)).decode().split()
