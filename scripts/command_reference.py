@@ -52,13 +52,13 @@ def _text(help_text: str | None) -> str:
 
 
 def _usage(option: Command) -> str:
-    word = _name(option) + (f" {_value(option)}" if _value(option) else "")
+    word = " ".join(filter(None, (_name(option), _value(option))))
     return word if option.required else f"[{word}]"
 
 
 def _name(option: Command) -> str:
     if option.param_type_name == "argument":
-        return option.name.upper() + ("..." if option.nargs < 0 else "")
+        return f"{option.name.upper()}{'...' if option.nargs < 0 else ''}"
     return str(option.opts[0])
 
 

@@ -48,13 +48,14 @@ KINDS = (
     form.Descriptor,
     form.DigestSet,
 )
-_WORDS = {str: "text", int: "whole number", types.NoneType: "null"}
+_DIGESTS: dict[object, str] = {form.Sha256: "SHA-256", form.GitId: "git id"}
+_WORDS: dict[object, str] = {str: "text", int: "whole number", types.NoneType: "null"}
 
 
 def described(wanted: object) -> str:
     """Return a type in plain words; one of ours as a link to its section."""
     if hasattr(wanted, "__metadata__"):
-        return {form.Sha256: "SHA-256", form.GitId: "git id"}[wanted]
+        return _DIGESTS[wanted]
     if typing.get_origin(wanted) is tuple:
         return f"list of {described(typing.get_args(wanted)[0])}"
     if typing.get_origin(wanted) is typing.Literal:
@@ -63,12 +64,12 @@ def described(wanted: object) -> str:
         return " or ".join(described(one) for one in typing.get_args(wanted))
     if isinstance(wanted, type) and issubclass(wanted, enum.Enum):
         return " or ".join(f"`{one.value}`" for one in wanted)
-    return _WORDS[wanted] if wanted in _WORDS else _link(wanted)
+    return _WORDS.get(wanted) or _link(wanted)
 
 
 def _link(wanted: object) -> str:
-    name = getattr(wanted, "__name__", "")
-    if wanted not in KINDS:
+    name = next((kind.__name__ for kind in KINDS if kind is wanted), "")
+    if not name:
         raise ScriptError(f"{wanted} has no section: add it to KINDS of scripts/receipts_reference.py")
     return f"[{name}](#{name.lower()})"
 
