@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from curricula import PUBLIC
 
-from longwatch.learn.grading import Bounds, grade, grade_all, identity, scripts
+from longwatch.learn.grading import Bounds, extract, grade, grade_all, identity, scripts
 from longwatch.learn.grading.identity import version
 from longwatch.learn.grading.known import known
 from longwatch.learn.grading.languages import RUNTIMES, SCRIPTS
@@ -84,6 +84,24 @@ HOGS = {
 }
 
 
+CHAT = {
+    Language.JAVASCRIPT: "function add(x, y) {\n  return x + y;\n}",
+    Language.TYPESCRIPT: "export const add = (x: number, y: number): number => {\n    return x + y;\n};\nconsole.log(add(2, 3));",
+    Language.JAVA: "import java.util.*;\n\npublic class Main {\n    public static long add(long x, long y) {\n        return x + y;\n    }\n\n    public static void main(String[] args) {\n        System.out.println(add(2, 3));\n    }\n}",
+    Language.CPP: "#include <iostream>\n\nlong add(long x, long y) {\n    return x + y;\n}\n\nint main() {\n    return 0;\n}",
+    Language.GO: 'package main\n\nimport "fmt"\n\nfunc add(x int, y int) int {\n    return x + y\n}\n\nfunc main() {\n    fmt.Println(add(1, 2))\n}',
+    Language.RUST: "fn add(x: isize, y: isize) -> isize {\n    x + y\n}\n\nfn main() {\n}",
+    Language.RUBY: "def add(x, y)\n  x + y\nend\n\nputs add(2, 3)",
+    Language.PHP: "<?php\nfunction add($x, $y) {\n    return $x + $y;\n}\n\necho add(2, 3);\n?>",
+    Language.PERL: "use strict;\nsub add {\n    my ($x, $y) = @_;\n    return $x + $y;\n}\nprint add(2, 3);",
+    Language.LUA: "function add(x, y)\n  return x + y\nend\n\nprint(add(2, 3))",
+    Language.BASH: "#!/bin/bash\n\nadd() {\n  echo $(($1 + $2))\n}\n\nadd 2 3",
+    Language.R: "add <- function(x, y) {\n  return(x + y)\n}\nprint(add(2, 3))",
+    Language.CSHARP: "using System;\n\npublic class Program\n{\n    public static long Add(long x, long y)\n    {\n        return x + y;\n    }\n}",
+}
+"""How chat models answer a task that asks for `add`: with a whole program, its own imports and a call of it."""
+
+
 def here(language):
     lacking = scripts.missing(language)
     return pytest.mark.skipif(bool(lacking), reason=f"{', '.join(lacking)} not here")
@@ -114,6 +132,15 @@ def test_a_hog_fails_within_its_bounds(language, name):
     seen = graded(answer, known(language)[0].task, SMALL)
     assert seen.verdict is Verdict.FAIL, seen
     assert why in seen.why
+
+
+@pytest.mark.skipif(not (PUBLIC / "multipl-e").exists(), reason="MultiPL-E is not here")
+@pytest.mark.guarantee("L22")
+@pytest.mark.parametrize("language", [pytest.param(one, marks=here(one)) for one in CHAT])
+def test_what_a_chat_model_says_passes_the_tests_of_the_benchmark(language):
+    (task,) = (one for one in multipl_e.load(language, PUBLIC) if one.problem == "HumanEval.53")
+    seen = grade(extract(f"Sure:\n```{language}\n{CHAT[language]}\n```\nIt adds.", language), task)
+    assert seen.verdict is Verdict.PASS, seen
 
 
 @pytest.mark.guarantee("L10", "L23")

@@ -39,7 +39,7 @@ class Script(msgspec.Struct, frozen=True, kw_only=True):
     """Lines before an answer's definition that go to the top of the file (a regular expression); the others are left out.
     Empty: all of them stay where they are."""
     dropped: str = ""
-    """What is left out of that which stands before a definition, because the file begins with it already."""
+    """What is left out of that which stands before a definition, because a file has it only once, or not at all."""
     tricks: str
     """A regular expression for what reads its own file or disarms what compares: no honest answer has it."""
 
@@ -93,7 +93,9 @@ RUNTIMES: Mapping[Language, Runtime] = {
             build="tsc --target esnext --strict false program.ts",
             run="node program.js",
             witness=f"\nrequire('fs').writeSync(1, '{NONCE}\\n');\n",
-            head=rf"^[ \t]*(?:export\s+)?(?:async\s+)?(?:function|const|let|var)\s+{NAME}\b",
+            head=rf"(?:^|(?<=^export ))[ \t]*(?:async\s+)?(?:function|const|let|var)\s+{NAME}\b",
+            # It would make a module of the file, in which the tests' `require` does not exist.
+            dropped=r"^export\s+(?:default\s+)?",
             tricks=r"\brequire\s*\(\s*['\"](?!(?:node:)?crypto['\"])|\bprocess\s*[.\[]|\bglobalThis\b|\beval\s*\("
             r"|\bnew\s+Function\b|__(?:file|dir)name|\bassert\s*[.=\[]",
         ),
