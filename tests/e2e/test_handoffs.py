@@ -8,6 +8,9 @@ from tests.support.migration import Migration, answer, open_migration
 from tests.support.repositories import git
 from tests.support.shop import new_file
 
+from longwatch.kernel.journal import Event
+from longwatch.kernel.store import Store
+
 pytestmark = pytest.mark.e2e
 
 
@@ -36,6 +39,29 @@ def test_a_queue_is_worked_off_by_accepted_handoffs_to_its_end(tmp_path: Path) -
     assert findings["generator"].startswith("python3 tools/handoff.py: ")
     traced(place)
     refused_by_name(place)
+    ends_only_on_receipts_that_stand(place)
+
+
+def ends_only_on_receipts_that_stand(place: Migration) -> None:
+    """The first task is over, and nobody looks at its receipts again; the end of the queue does."""
+    receipt = next(event.data["receipt"] for event in read_events(place) if event.kind == "job.committed")
+    path = place.watch.receipts / f"{receipt}.json"
+    whole = path.read_bytes()
+    path.chmod(0o600)
+    path.write_bytes(whole[:-1])
+    assert place.call("run").returncode == 2
+    assert f"shapes.cube: its receipt {str(receipt)[:12]} is damaged" in place.status().reason
+    path.write_bytes(whole)
+    assert place.call("resume", "--accept").returncode == 0
+    assert place.call("run").returncode == 0
+
+
+def read_events(place: Migration) -> tuple[Event, ...]:
+    store = Store.read(place.watch.database)
+    try:
+        return tuple(store.events())
+    finally:
+        store.close()
 
 
 def traced(place: Migration) -> None:

@@ -97,6 +97,4 @@ def patch(watch: Watch, settings: MigrateSettings, state: MigrateState, name: st
     options = ("--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--stat", "--patch")
     git = Git.open(Place(watch, settings).repository).neutral()
     raw = git.run("show", "--no-show-signature", "--format=%s%n%n%b", *options, commit, "--")
-    return Patch(
-        commit=commit, text=raw[:PATCH_BYTES].decode("utf-8", "replace"), cut=len(raw) > PATCH_BYTES
-    )
+    return Patch(commit=commit, text=raw[:PATCH_BYTES].decode("utf-8", "replace"), cut=len(raw) > PATCH_BYTES)

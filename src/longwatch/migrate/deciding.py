@@ -20,7 +20,6 @@ from longwatch.migrate.steps import (
     Candidate,
     CardRef,
     Commit,
-    Done,
     Handoff,
     Merge,
     MigrateStep,
@@ -153,7 +152,7 @@ def _survey(scene: Scene) -> Survey:
     running = scene.running.values()
     folders = (step.folder for step in running if isinstance(step, Attempt | Handoff | Verify))
     state = scene.state
-    return Survey(id=f"survey.{state.serial}", done=_done(state), task=state.task, busy=tuple(folders))
+    return Survey(id=f"survey.{state.serial}", done=state.finished, task=state.task, busy=tuple(folders))
 
 
 def _next(scene: Scene, survey: Surveyed, busy: frozenset[str]) -> Decision[MigrateStep]:
@@ -212,23 +211,7 @@ def _handoff(state: MigrateState, survey: Surveyed, card: CardRef) -> Handoff:
         number=number,
         baseline=survey.head,
         card=card.digest,
-        done=tuple(one for one in _done(state) if one.job in card.after),
-    )
-
-
-def _done(state: MigrateState) -> tuple[Done, ...]:
-    return tuple(
-        Done(
-            job=name,
-            card=job.card,
-            receipt=job.receipt,
-            commit=job.commit,
-            paths=job.paths,
-            units=job.units,
-            references=job.references,
-        )
-        for name, job in state.jobs.items()
-        if job.status is Status.DONE
+        done=tuple(one for one in state.finished if one.job in card.after),
     )
 
 

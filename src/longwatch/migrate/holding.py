@@ -5,37 +5,19 @@ from collections.abc import Iterator
 from longwatch.kernel.finding import Finding, fine, note, wrong
 from longwatch.migrate.place import Place
 from longwatch.migrate.queue import staleness, survey
-from longwatch.migrate.queue.kept import Kept
 from longwatch.migrate.queue.survey import Read
 from longwatch.migrate.repository.git import Git
-from longwatch.migrate.state import MigrateState, Status
+from longwatch.migrate.state import MigrateState
 from longwatch.migrate.steps import CardRef, Done
 
 _SHOWN = 10
 
 
-def done(state: MigrateState) -> tuple[Done, ...]:
-    """Return the finished jobs, with what their receipts are about. Pure."""
-    return tuple(
-        Done(
-            job=name,
-            card=job.card,
-            receipt=job.receipt,
-            commit=job.commit,
-            paths=job.paths,
-            units=job.units,
-            references=job.references,
-        )
-        for name, job in state.jobs.items()
-        if job.status is Status.DONE
-    )
-
-
 def examine(place: Place, queue: Read, state: MigrateState) -> Iterator[Finding]:
     """Yield what has become of the receipts. Changes nothing."""
-    finished = done(state)
+    finished = state.finished
     again = _again(place, queue, finished)
-    earlier = _earlier(place, queue, finished)
+    earlier = staleness.lost(place.watch, finished, frozenset(card.id for card in queue.cards))
     if again:
         text = f"{len(again)} of {len(finished)} done jobs will be done again: {_told(again)}"
         yield note("receipts", text, "nothing; or put back what changed")
@@ -58,13 +40,6 @@ def _again(place: Place, queue: Read, finished: tuple[Done, ...]) -> tuple[tuple
     sources = staleness.Sources(git=git, watch=place.watch, source=survey.source(place), head=head)
     refs = tuple(CardRef(id=card.id, title=card.title, digest=card.digest) for card in queue.cards)
     return staleness.stale(sources, finished, refs)
-
-
-def _earlier(place: Place, queue: Read, finished: tuple[Done, ...]) -> tuple[tuple[str, str], ...]:
-    """Jobs without a card now, of an earlier task for one: nobody does them again."""
-    kept, current = Kept(place.watch), {card.id for card in queue.cards}
-    found = ((one.job, kept.fault(one.receipt)) for one in finished if one.job not in current)
-    return tuple((job, fault) for job, fault in found if fault)
 
 
 def _told(found: tuple[tuple[str, str], ...]) -> str:

@@ -7,7 +7,7 @@ import msgspec
 
 from longwatch.kernel.instant import Deadline, Instant
 from longwatch.migrate.declared import Bound
-from longwatch.migrate.steps import Candidate, Surveyed
+from longwatch.migrate.steps import Candidate, Done, Surveyed
 
 
 class Status(StrEnum):
@@ -72,3 +72,20 @@ class MigrateState(msgspec.Struct, frozen=True, kw_only=True):
     """The task that was current at the last look, in pointer form."""
     unsettled: str = ""
     """Why a person has to look."""
+
+    @property
+    def finished(self) -> tuple[Done, ...]:
+        """The jobs that are done, with what their receipts are about."""
+        return tuple(
+            Done(
+                job=name,
+                card=job.card,
+                receipt=job.receipt,
+                commit=job.commit,
+                paths=job.paths,
+                units=job.units,
+                references=job.references,
+            )
+            for name, job in self.jobs.items()
+            if job.status is Status.DONE
+        )

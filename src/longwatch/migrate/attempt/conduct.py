@@ -39,7 +39,7 @@ UNCOUNTED = LATER | {FailureClass.BUDGET}
 def perform(work: Work[MigrateStep], step: Attempt, place: Place) -> Outcome:
     """Let the worker work once, and return what is left of its claim."""
     desk = prepare(work, step, place)
-    before = _fence(desk)
+    before = _fence(work, desk)
     launch = desk.adapter.prepare(request(desk))
     record, state = _run(work, desk, launch)
     try:
@@ -55,7 +55,7 @@ def _left(
     work: Work[MigrateStep], desk: Desk, before: fence.Fence, record: ProcessRecord, state: TraceState
 ) -> Outcome:
     place = desk.place
-    moved = fence.differences(before, _fence(desk), growing=(place.watch.receipts, place.evidence))
+    moved = fence.differences(before, _fence(work, desk), growing=(place.watch.receipts, place.evidence))
     if moved:
         raise InterruptedWorkError(
             f"{desk.step.title}: protected things changed while the worker ran: {'; '.join(moved)}. "
@@ -64,10 +64,13 @@ def _left(
     return _judge(work, desk, record, state)
 
 
-def _fence(desk: Desk) -> fence.Fence:
+def _fence(work: Work[MigrateStep], desk: Desk) -> fence.Fence:
     settings = desk.settings
     landing = settings.worker.max_parallel > 1
-    return fence.take(desk.git, settings.repository.branch, fenced(desk.place, desk.queue), landing=landing)
+    with work.span("digest", "protected files"):
+        return fence.take(
+            desk.git, settings.repository.branch, fenced(desk.place, desk.queue), landing=landing
+        )
 
 
 def _run(work: Work[MigrateStep], desk: Desk, launch: Launch) -> tuple[ProcessRecord, TraceState]:

@@ -153,7 +153,9 @@ def manifest_problems(name: str, manifest: Manifest) -> Iterator[Problem]:
 def inventory_problems(name: str, inventory: Inventory) -> Iterator[Problem]:
     """Yield what an inventory cannot say."""
     if not inventory.units:
-        form = '{"id": "UNIT", "status": "unverified", "references": [{"path": "SOURCE", "sha256": "DIGEST"}]}'
+        form = (
+            '{"id": "UNIT", "status": "unverified", "references": [{"path": "SOURCE", "sha256": "DIGEST"}]}'
+        )
         yield Problem(f"{name}: units", f"is empty: list what is to be ported, each unit like {form}")
     yield from documents.repeated(f"{name}: units.id", (unit.id for unit in inventory.units))
     for number, unit in enumerate(inventory.units):

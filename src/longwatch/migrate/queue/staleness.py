@@ -43,6 +43,13 @@ def stale(
     return tuple(reasons.items())
 
 
+def lost(watch: Watch, done: tuple[Done, ...], current: frozenset[str]) -> tuple[tuple[str, str], ...]:
+    """Return the done jobs that nobody does again (they have no card now), and whose receipts no longer stand."""
+    kept = Kept(watch)
+    found = ((one.job, kept.fault(one.receipt)) for one in done if one.job not in current)
+    return tuple((job, fault) for job, fault in found if fault)
+
+
 def _own_reason(sources: Sources, one: Done, card: str, *, there: bool) -> str:
     if card != one.card:
         return "its card changed"

@@ -7,7 +7,6 @@ from longwatch.kernel.errors import ConfigError, LongwatchError
 from longwatch.kernel.line import Outcome
 from longwatch.kernel.program import Work
 from longwatch.migrate.evidence import succeeded
-from longwatch.migrate.patterns import Patterns
 from longwatch.migrate.place import Place
 from longwatch.migrate.queue import accounting, authority, guarding, staleness
 from longwatch.migrate.queue.accounting import Account
@@ -42,7 +41,7 @@ def look(work: Work[MigrateStep], step: Survey, place: Place) -> Surveyed:
         except ConfigError as error:
             return Surveyed(problem=str(error))
         head = git.head() or ""
-        problem = _branch_problem(git, place, head)
+        problem = _branch_problem(git, place, head) or _end_problem(place, step, queue)
         refs = tuple(_ref(card) for card in queue.cards)
         sources = staleness.Sources(git=git, watch=place.watch, source=source(place), head=head)
         found = () if problem else staleness.stale(sources, step.done, refs)
@@ -123,14 +122,20 @@ def _ref(card: Card) -> CardRef:
 
 def _refuse_uncommitted(git: Git, place: Place, queue: Read) -> None:
     """The queue in pointer form is what is committed: attempts and generators start from the commit."""
-    guarded = authority.guarded(place.profile.queue)
-    if not guarded:
-        return
-    own = Patterns(guarded, queue.files)
-    dirty = [path for path in git.dirty_paths() if own.matches(path)]
+    settings = place.profile.queue
+    dirty = authority.uncommitted(settings, queue.files, git.dirty_paths()) if settings.pointer else ()
     if dirty:
         named = ", ".join(dirty[:10])
         raise ConfigError(f"The queue differs from what is committed: {named}. Commit it, or put it back.")
+
+
+def _end_problem(place: Place, step: Survey, queue: Read) -> str:
+    """At the end of the queue every receipt on the way to it must stand: no later look would ask for them again."""
+    lost = staleness.lost(place.watch, step.done, frozenset()) if queue.facts.ended else ()
+    if not lost:
+        return ""
+    named = "; ".join(f"{job}: {fault}" for job, fault in lost[:10])
+    return f"The queue is at its end, and {len(lost)} receipts do not stand: {named}. Restore .longwatch from a copy."
 
 
 def _branch_problem(git: Git, place: Place, head: str) -> str:
