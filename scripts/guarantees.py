@@ -148,7 +148,7 @@ def _section(name: str, items: tuple[Guarantee, ...], tests: dict[str, set[str]]
     lines = [f"## {name.capitalize()}\n", f"The whole text stands in [spec/{name}.md](spec/{name}.md).\n"]
     for item in items:
         lines.append(f"- **{item.id}** {item.sentence}")
-        lines += [f"  - `{test}`" for test in sorted(tests[item.id])] or ["  - not yet tested"]
+        lines += [f"    - `{test}`" for test in sorted(tests[item.id])] or ["    - not yet tested"]
     return "\n".join([*lines, ""])
 
 

@@ -48,8 +48,8 @@ def test_each_guarantee_stands_with_its_first_sentence_and_its_tests(project: Pa
     page = (project / "docs/guarantees.md").read_text()
     assert (done.returncode, done.stderr) == (0, "")
     assert "- kernel: 1 of 3 have tests; not yet tested: K1, K3.\n" in page
-    assert "- **K1** One supervisor per watch.\n  - not yet tested\n" in page
-    assert "- **K2** It costs 0.5 s: no more.\n  - `tests/test_it.py::test_a`\n" in page
+    assert "- **K1** One supervisor per watch.\n    - not yet tested\n" in page
+    assert "- **K2** It costs 0.5 s: no more.\n    - `tests/test_it.py::test_a`\n" in page
     assert "- **K3** No full stop\n" in page
 
 
@@ -81,7 +81,7 @@ def test_each_guarantee_stands_with_its_first_sentence_and_its_tests(project: Pa
 def test_marks_are_found_wherever_pytest_takes_them(project: Path, test: str, name: str) -> None:
     guarantees(project, test)
 
-    assert f"One supervisor per watch.\n  - `{name}`\n" in (project / "docs/guarantees.md").read_text()
+    assert f"One supervisor per watch.\n    - `{name}`\n" in (project / "docs/guarantees.md").read_text()
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_make_alone_says_what_it_can_do() -> None:
     )
 
     targets = {line.split()[1] for line in done.stdout.splitlines()}
-    assert targets == {"help", "learn", "demo", "test", "check", "bench", "docs", "clean"}
+    assert targets == {"help", "learn", "demo", "test", "check", "bench", "docs", "clean", "demo-blender", "e2e"}
 
 
 @pytest.mark.parametrize("fails", ["check", "test", "demo", ""])
