@@ -37,7 +37,7 @@ def plain(program: str, script: Script, folder: Path) -> None:
         environment |= {
             name: f"{place}{value}" for name, value in script.environment.items() if "tmp" in value
         }
-        lines = f"( {script.build or ':'} ) && ( {script.run} )"
+        lines = f"( {script.build or ':'} ) && ( {script.run}\n)"
         subprocess.run(("sh", "-c", lines), cwd=place, env=environment, check=True, capture_output=True)
 
 
