@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from longwatch.kernel.config import Problem, at, refuse
+from longwatch.kernel.config import Problem, at, printable, refuse
 from longwatch.kernel.digest import Digest, of_bytes
 from longwatch.kernel.errors import ConfigError
 from longwatch.migrate.patterns import Patterns, fold
@@ -163,7 +163,7 @@ def _parent(where: Pointer, queue: QueueSettings, folder: Folder) -> tuple[Probl
         return found
     wanted = manifest_path(queue, parent.task)
     if path != wanted:
-        mend = f"is the manifest of {parent.task}, which belongs at {wanted}"
+        mend = printable(f"is the manifest of {parent.task}, which belongs at {wanted}")
         found = (
             *found,
             Problem(at(f"{queue.pointer}: line {where.line}: {queue.parent_column}", path), mend),
