@@ -40,7 +40,9 @@ def examine(folder: Path) -> Examination:
         watch = kinds.find(folder)
     except ConfigError as error:
         outside = note("watch", str(error), "go to a watch, or make one: only the machine was looked at")
-        return Examination(watch="", findings=(*host.examine(folder.resolve(), DEFAULT_SANDBOX), outside))
+        return Examination(
+            watch="", findings=(*host.examine(folder.resolve(), DEFAULT_SANDBOX, commits=True), outside)
+        )
     return Examination(watch=str(watch.root), findings=tuple(_watch_findings(watch)))
 
 
@@ -52,7 +54,8 @@ def _watch_findings(watch: Watch) -> Iterator[Finding]:
     except ConfigError as error:
         config = wrong("config", str(error), f"edit {watch.config}; the rest was looked at without it")
     place = watch.hidden if watch.hidden.is_dir() else watch.root
-    yield from host.examine(place, application.sandbox if application else DEFAULT_SANDBOX)
+    sandbox = application.sandbox if application else DEFAULT_SANDBOX
+    yield from host.examine(place, sandbox, commits=application is None or application.commits)
     yield config
     yield from _state(watch)
     yield from _guarded("key", lambda: host.key(watch.keys))

@@ -43,11 +43,15 @@ os.wait()
 """
 
 
-def examine(folder: Path, sandbox: str) -> Iterator[Finding]:
-    """Look at the machine; `folder` is where writes are tried, `sandbox` the one that is to hold."""
+def examine(folder: Path, sandbox: str, *, commits: bool) -> Iterator[Finding]:
+    """Look at the machine.
+
+    `folder` is where writes are tried, `sandbox` the one that is to hold; git is looked at where something `commits`.
+    """
     yield _interpreter()
-    yield git()
-    yield from _identity(folder)
+    if commits:
+        yield git()
+        yield from _identity(folder)
     yield from _sandbox(sandbox)
     yield fork_escape()
     yield durable_write(folder)

@@ -58,6 +58,10 @@ class Application(Protocol):
     def sandbox(self) -> str:
         """Return the name of the sandbox that untrusted programs run in."""
 
+    @property
+    def commits(self) -> bool:
+        """Return whether it commits with the person's git."""
+
     def world(self, store: Store) -> "World":
         """Return what receipts are held against (specification K32)."""
 
@@ -106,6 +110,10 @@ class _Migrate:
     @property
     def sandbox(self) -> str:
         return self.settings.sandbox.kind
+
+    @property
+    def commits(self) -> bool:
+        return True
 
     def world(self, store: Store) -> "World":
         from longwatch.migrate import witness  # noqa: PLC0415 - only a verification needs it
@@ -171,6 +179,10 @@ class _Learn:
     @property
     def sandbox(self) -> str:
         return "bubblewrap"
+
+    @property
+    def commits(self) -> bool:
+        return False
 
     def world(self, store: Store) -> "World":
         from longwatch.learn import witness  # noqa: PLC0415 - only a verification needs it

@@ -99,6 +99,14 @@ def test_a_broken_configuration_is_told_and_the_rest_is_looked_at(watch):
     assert watches.longwatch(watch.root, "doctor").returncode == 1
 
 
+def test_git_is_asked_for_only_where_something_commits(watch, tmp_path):
+    student = tmp_path / "student"
+    repositories.write(student, "longwatch.toml", 'kind = "learn"\n')
+    both = {"git", "git identity"}
+    assert both <= {one.name for one in doctor.examine(watch.root).findings}
+    assert not both & {one.name for one in doctor.examine(student).findings}
+
+
 @pytest.mark.guarantee("K38", "K18")
 def test_a_fork_escape_is_caught():
     finding = host.fork_escape()
