@@ -25,7 +25,8 @@ demo: system-demo $(VENV)/.learn ## both halves: bad attempts refused and a kill
 demo-blender: system-blender $(VENV)/.base ## three of Blender's operators ported to the browser, with real Blender as the judge
 	@$(BIN)/python examples/blender_demo.py
 
-e2e: demo-blender ## what is too large for every change: the demonstration with Blender and Chromium
+e2e: demo-blender system-test $(VENV)/.dev ## what is too large for every change: the demonstration with Blender, the long tests
+	@$(BIN)/python -m pytest -m long
 
 learn: system-demo $(VENV)/.learn ## a student that goes on learning until you stop it, in demo/student
 	@mkdir -p demo/student
@@ -33,10 +34,10 @@ learn: system-demo $(VENV)/.learn ## a student that goes on learning until you s
 	@$(BIN)/longwatch fetch
 	@cd demo/student && ../../$(BIN)/longwatch run
 
-test: system-test $(VENV)/.dev $(NODE) ## every test, in three processes (JOBS=n changes that): many of them wait
+test: system-test $(VENV)/.dev $(VENV)/.docs $(NODE) ## every test, in three processes (JOBS=n changes that): many of them wait
 	@$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-check: $(VENV)/.dev ## lint, format, types, layers, sizes, and that the generated pages are fresh
+check: $(VENV)/.dev $(VENV)/.docs ## lint, format, types, layers, sizes, and that the generated pages are fresh
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check --exclude examples .
 	@$(BIN)/mypy
@@ -47,8 +48,10 @@ check: $(VENV)/.dev ## lint, format, types, layers, sizes, and that the generate
 bench: system-demo $(VENV)/.learn $(VENV)/.bench ## the figures that README claims, one program after another
 	@set -e; for program in benchmarks/*.py; do echo "== $$program"; $(BIN)/python $$program; done
 
-docs: $(VENV)/.dev ## write the generated pages again
+docs: $(VENV)/.dev $(VENV)/.docs ## write the generated pages again, and build the site in build/site
 	@for page in $(PAGES); do $(BIN)/python $$page || exit 1; done
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@echo 'open build/site/index.html'
 
 clean: ## remove what make made
 	rm -rf $(VENV) $(AGENTS)/node_modules tests/web/node_modules build dist demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
@@ -88,6 +91,10 @@ $(VENV)/.learn: pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.learn | $(VENV)/bin/python
 	@$(PIP) -e '.[test,check,learn]'
+	@touch $@ $(VENV)/.base
+
+$(VENV)/.docs: pyproject.toml $(VENV)/.dev | $(VENV)/bin/python
+	@$(PIP) -e '.[docs]'
 	@touch $@ $(VENV)/.base
 
 $(VENV)/.bench: pyproject.toml $(VENV)/.learn | $(VENV)/bin/python
