@@ -15,7 +15,9 @@ from longwatch.learn.student.fetch import SMOLLM2
 pytestmark = pytest.mark.e2e
 
 DOCS = Path(__file__).parents[2] / "docs" / "tutorials"
-BLOCK = re.compile(r"^(?:<!-- exit code (?P<code>\d+) -->\n)?```sh\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"^(?:<!-- exit code (?P<code>\d+) -->\n)?```sh\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+)
 
 
 def blocks(name: str) -> Iterator[tuple[str, int]]:
