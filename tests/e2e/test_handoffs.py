@@ -54,6 +54,15 @@ def ends_only_on_receipts_that_stand(place: Migration) -> None:
     path.write_bytes(whole)
     assert place.call("resume", "--accept").returncode == 0
     assert place.call("run").returncode == 0
+    # The end is an end: a reviewed commit that moves the queue back does not begin a task again.
+    first = git(place.root, "rev-list", "--max-parents=0", "HEAD")
+    (place.root / "migration/QUEUE.md").write_text(
+        git(place.root, "show", f"{first}:migration/QUEUE.md") + "\n"
+    )
+    place.commit()
+    place.call("resume", "--accept", "--refresh-baseline")
+    assert place.call("run").returncode == 2
+    assert "moved from colors to shapes without an accepted handoff" in place.status().reason
 
 
 def read_events(place: Migration) -> tuple[Event, ...]:

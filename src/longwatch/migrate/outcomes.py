@@ -65,9 +65,9 @@ def _surveyed(state: MigrateState, outcome: Outcome, now: Instant) -> tuple[Migr
     if not isinstance(outcome, Succeeded):
         return state, ()
     survey = msgspec.json.decode(outcome.evidence, type=Surveyed)
-    moved = msgspec.structs.replace(
-        state, survey=survey, surveyed_at=now, task=state.task if survey.problem else survey.task
-    )
+    # At the queue's end the last task is remembered: nothing but an accepted handoff may lead on from it (M5).
+    task = state.task if survey.problem else survey.task or state.task
+    moved = msgspec.structs.replace(state, survey=survey, surveyed_at=now, task=task)
     if state.head or survey.problem:
         return moved, ()
     note = Note("baseline.adopted", f"The baseline is {survey.head[:12]}.", {"commit": survey.head})
