@@ -7,11 +7,13 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 from learning import (
     BLOCKS,
+    NOW,
     Walk,
     adopted,
     anchored,
     audited,
     confirmed,
+    line,
     prepared,
     pruned,
     settings,
@@ -20,7 +22,7 @@ from learning import (
 )
 
 from longwatch.kernel.errors import FailureClass
-from longwatch.kernel.line import Failed, Failure, Lost, Stopped, Succeeded
+from longwatch.kernel.line import Failed, Failure, Finish, Lost, Stopped, Succeeded
 from longwatch.learn.acceptance import Confirmation
 from longwatch.learn.settings import Audit as AuditSettings
 from longwatch.learn.settings import Rule
@@ -95,7 +97,7 @@ def test_experiments_are_counted_one_by_one_and_each_has_one_record(data, given_
         assert len(after.history) == after.experiment.number - (not closed)
         if not isinstance(outcome, Succeeded):
             assert msgspec.structs.replace(after, serial=before.serial) == before
-        if after.exhausted and after.experiment.stage is Stage.PREPARE:
+        if isinstance(line(given_settings).decide(after, {}, NOW), Finish):
             assert after.experiment.window is None, "what was begun is decided before the end"
 
 
@@ -170,7 +172,7 @@ def test_pruning_keeps_all_that_the_watch_still_refers_to(data, given_settings):
     for before, step, _, _ in life(data, given_settings):
         if isinstance(step, Prune):
             finished = [one.number for one in before.history][-2:]
-            assert set(step.keep.experiments) == {*finished, step.number}
+            assert set(step.keep.experiments) == {*finished, step.number, step.number + 1}
             windows = {before.sealed.number, before.experiment.window.number, before.windows}
             assert windows <= set(step.keep.windows)
             assert len(step.keep.windows) <= 4

@@ -193,11 +193,22 @@ class Walk:
         if isinstance(decision, Finish):
             return None
         assert isinstance(decision, Start)
+        return self._stored(decision)
+
+    @property
+    def ahead(self):
+        """The one step that may be done beside the one that is to be done now; `None` if there is none."""
+        due = self.step
+        decision = self.line.decide(self.state, {due.id: due}, NOW)
+        return self._stored(decision) if isinstance(decision, Start) else None
+
+    def _stored(self, decision):
         (step,) = decision.steps
         return msgspec.json.decode(msgspec.json.encode(step), type=self.line.step_type)
 
-    def tell(self, outcome):
-        state, notes = self.line.apply(self.state, self.step, outcome, NOW)
+    def tell(self, outcome, step=None):
+        """Tell the line what became of a step: of the one that is due, if no other is named."""
+        state, notes = self.line.apply(self.state, step or self.step, outcome, NOW)
         self.state = msgspec.json.decode(msgspec.json.encode(state), type=self.line.state_type)
         self.notes += notes
         if self.binds and isinstance(self.step, Bind):
@@ -207,6 +218,11 @@ class Walk:
     def do(self, make, **how):
         """Let the step that is due succeed with the evidence that `make` makes of it."""
         return self.tell(succeeded(make(self.step, **how)))
+
+    def do_ahead(self, make, **how):
+        """The same with the step beside it."""
+        step = self.ahead
+        return self.tell(succeeded(make(step, **how)), step)
 
     def said(self, kind: str) -> list[str]:
         return [note.text for note in self.notes if note.kind == kind]

@@ -45,8 +45,15 @@ class Cycle(StrEnum):
     """The first step of a piece of work."""
     CONTINUES = "continues"
     """It continues what another step opened, perhaps in an earlier run."""
+    AHEAD = "ahead"
+    """It gets ready what another step opens: not counted, and not begun where no further piece of work may be."""
     NONE = "none"
     """It looks or tidies up: not counted, and its success ends no row of failures."""
+
+    @property
+    def new(self) -> bool:
+        """Return whether it is of a piece of work that is not in hand yet."""
+        return self in {Cycle.OPENS, Cycle.AHEAD}
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):

@@ -221,7 +221,7 @@ class Supervisor(Generic[S, T]):
         life = self._life
         if isinstance(outcome, Failed):
             step, policy = member.step, self._settings.backoff
-            opens, failure = step.cycle is Cycle.OPENS, outcome.failure
+            opens, failure = step.cycle.new, outcome.failure
             life, note = control.after_failure(life, step.title, failure, policy, moment, opens=opens)
             notes.append(note)
         elif not isinstance(outcome, Lost) and member.step.cycle is not Cycle.NONE:
@@ -304,7 +304,7 @@ class Supervisor(Generic[S, T]):
                 if (
                     max_cycles is not None
                     and self._cycles >= max_cycles
-                    and any(step.cycle is Cycle.OPENS for step in steps)
+                    and any(step.cycle.new for step in steps)
                 ):
                     return None if self._crew.active else ExitCode.OK
                 self._begin([self._crew.enlist(step) for step in steps if step.id not in self._crew.steps()])

@@ -1,9 +1,13 @@
 """The experiments as a person looks at them: rounds, decisions, audits, as numbers that can be drawn. Pure."""
 
+from collections.abc import Iterable
+
 import msgspec
 
+from longwatch.kernel.journal import Event
+from longwatch.learn import history
 from longwatch.learn.acceptance import Confirmation
-from longwatch.learn.settings import LearnSettings
+from longwatch.learn.looks import Audited
 from longwatch.learn.state import Decided, LearnState
 
 
@@ -63,14 +67,16 @@ class LearnBoard(msgspec.Struct, frozen=True, kw_only=True, tag="learn", tag_fie
     """Of the running confirmation: the evidence that accepts."""
 
 
-def board(settings: LearnSettings, state: LearnState) -> LearnBoard:  # noqa: ARG001 - as every application's
-    """Return the history and the running experiment."""
+def board(state: LearnState, log: Iterable[Event] = ()) -> LearnBoard:
+    """Return the history, as the log and the state keep it, and the running experiment."""
+    log = tuple(log)
+    past = history.past(log, state.history)
     confirmation = state.experiment.confirmation
     return LearnBoard(
         champion=state.champion,
-        experiments=(*map(_decided, state.history), _running(state)),
-        rounds=(*(one for past in state.history for one in _rounds(past)), *_now(state)),
-        scores=_scores(state),
+        experiments=(*map(_decided, past), _running(state)),
+        rounds=(*(round_ for one in past for round_ in _rounds(one)), *_now(state)),
+        scores=_scores((*history.looks(log), *_void(state))),
         alpha_wealth=state.schedule.remaining,
         next_alpha=state.schedule.alpha,
         evidence_needed=confirmation.needed if isinstance(confirmation, Confirmation) else None,
@@ -123,7 +129,12 @@ def _rounds(past: Decided) -> tuple[Round, ...]:
     )
 
 
-def _scores(state: LearnState) -> tuple[Score, ...]:
+def _void(state: LearnState) -> tuple[Audited, ...]:
+    """The newest look, if it showed no score: the log keeps no record of it."""
+    return () if state.audited is None or state.audited.scored else (state.audited,)
+
+
+def _scores(looks: tuple[Audited, ...]) -> tuple[Score, ...]:
     return tuple(
         Score(
             look=number,
@@ -137,6 +148,6 @@ def _scores(state: LearnState) -> tuple[Score, ...]:
             champion_low=one.champion.lower if one.total else 0.0,
             champion_high=one.champion.upper if one.total else 0.0,
         )
-        for number, look in enumerate(state.audits, 1)
+        for number, look in enumerate(looks, 1)
         for one in look.languages
     )

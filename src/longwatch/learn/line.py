@@ -12,7 +12,7 @@ from longwatch.kernel.instant import Instant
 from longwatch.kernel.journal import Note
 from longwatch.kernel.lifecycle import Verdict
 from longwatch.kernel.limits import Limits
-from longwatch.kernel.line import Decision, Finish, Job, Outcome, Start, Wait
+from longwatch.kernel.line import Cycle, Decision, Finish, Job, Outcome, Start, Wait
 from longwatch.learn.acceptance import Lord
 from longwatch.learn.outcomes import after
 from longwatch.learn.pruning import keep
@@ -74,13 +74,20 @@ class LearnLine:
         self, state: LearnState, running: Mapping[str, LearnStep], now: Instant
     ) -> Decision[LearnStep]:
         """Return what to do next."""
-        if running:
-            return Wait("a step is running")
-        if state.exhausted and state.experiment.stage is Stage.PREPARE:
-            return Finish(Verdict.COMPLETE, f"The curriculum is exhausted: {state.exhausted}")
-        step = self._step(state, state.experiment)
-        if isinstance(step, OfGeneration):
-            step = msgspec.structs.replace(step, generation=state.experiment.generation)
+        experiment = state.experiment
+        preparing = any(isinstance(step, Prepare) for step in running.values())
+        own = [step for step in running.values() if step.number == experiment.number]
+        if own:
+            ahead = not preparing and any(isinstance(step, Train) for step in own) and _lacks_next(state)
+            return Start((_ahead(state, beside=True),)) if ahead else Wait("a step is running")
+        if experiment.stage is Stage.PREPARE:
+            if preparing:
+                return Wait("the next experiment's tasks come first")
+            if state.exhausted and experiment.confirmation is None:
+                return Finish(Verdict.COMPLETE, f"The curriculum is exhausted: {state.exhausted}")
+        step = self._step(state, experiment)
+        if isinstance(step, OfGeneration) and step.number == experiment.number:
+            step = msgspec.structs.replace(step, generation=experiment.generation)
         wait = self._gate(step.number, now) if step.exclusive & ACCELERATOR else None
         return wait or Start((step,))
 
@@ -117,14 +124,7 @@ class LearnLine:
         number = experiment.number
         name = ident(experiment.stage, number, state.serial)
         if experiment.stage is Stage.PREPARE:
-            return Prepare(
-                id=name,
-                number=number,
-                window=state.windows + 1,
-                start_row=state.next_row,
-                sealed=state.sealed is None,
-                fresh_only=experiment.confirmation is not None,
-            )
+            return _prepare(state, name)
         if experiment.stage in {Stage.PRUNE, Stage.BIND}:
             return self._beforehand(state, name)
         if experiment.stage is Stage.CHECK:
@@ -184,6 +184,43 @@ class LearnLine:
             ruling=experiment.ruling,
             replay=state.replay,
         )
+
+
+def _lacks_next(state: LearnState) -> bool:
+    """Return whether the next experiment has no window yet, and may get one."""
+    return state.pending is None and not state.exhausted
+
+
+def _prepare(state: LearnState, name: str) -> Prepare:
+    """Return the preparation that the experiment waits for.
+
+    The next experiment's window always comes before further windows of fresh problems, prepared beside the training or
+    not: which rows are in which window hangs on what was decided, never on what was faster.
+    """
+    experiment = state.experiment
+    undecided = experiment.confirmation is not None
+    if undecided and _lacks_next(state):
+        return msgspec.structs.replace(_ahead(state), cycle=Cycle.CONTINUES)
+    return Prepare(
+        id=name,
+        number=experiment.number,
+        window=state.windows + 1,
+        start_row=state.next_row,
+        sealed=state.sealed is None,
+        fresh_only=undecided,
+        cycle=Cycle.CONTINUES if undecided else Cycle.AHEAD,
+    )
+
+
+def _ahead(state: LearnState, *, beside: bool = False) -> Prepare:
+    number = state.experiment.number + 1
+    return Prepare(
+        id=ident(Stage.PREPARE, number, state.serial),
+        number=number,
+        window=state.windows + 1,
+        start_row=state.next_row,
+        beside=beside,
+    )
 
 
 def _given(value: T | None, experiment: Experiment, kind: type[T]) -> T:

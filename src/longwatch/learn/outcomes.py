@@ -10,6 +10,7 @@ import msgspec
 from longwatch.kernel.instant import Instant
 from longwatch.kernel.journal import Note
 from longwatch.kernel.line import Lost, Outcome, Succeeded
+from longwatch.learn import history
 from longwatch.learn.acceptance import (
     RESEARCH_LOSSES,
     Confirmation,
@@ -19,7 +20,7 @@ from longwatch.learn.acceptance import (
     StrictConfirmation,
     StrictRuling,
 )
-from longwatch.learn.looks import Audited, LanguageAudit
+from longwatch.learn.looks import Audited
 from longwatch.learn.settings import LearnSettings, Rule
 from longwatch.learn.state import Decided, Experiment, LearnState, RolledBack, Stage
 from longwatch.learn.steps import (
@@ -34,6 +35,7 @@ from longwatch.learn.steps import (
     Confirmed,
     Evidence,
     LearnStep,
+    Prepare,
     Prepared,
     Pruned,
     Trained,
@@ -60,7 +62,7 @@ def after(  # noqa: C901, PLR0911 - one return for each kind of evidence
     found = msgspec.json.decode(outcome.evidence, type=Evidence)
     match found:
         case Prepared():
-            return _prepared(settings, state, found)
+            return _prepared(settings, state, _of(step, Prepare), found)
         case Pruned():
             return _pruned(state, found)
         case Bound():
@@ -78,11 +80,17 @@ def after(  # noqa: C901, PLR0911 - one return for each kind of evidence
             return _audited(settings, state, found)
 
 
-def _prepared(settings: LearnSettings, state: LearnState, found: Prepared) -> tuple[LearnState, Said]:
-    window = found.window
+def _prepared(
+    settings: LearnSettings, state: LearnState, step: Prepare, found: Prepared
+) -> tuple[LearnState, Said]:
+    window, ahead = found.window, step.number > state.experiment.number
     moved = msgspec.structs.replace(state, next_row=window.next_row, windows=window.number)
+    if found.exhausted and ahead:
+        # The rows are left to a challenger that may still need fresh problems.
+        ended = msgspec.structs.replace(moved, next_row=state.next_row, exhausted=_why(found))
+        return ended, (Note("curriculum.exhausted", ended.exhausted),)
     if found.exhausted:
-        return _exhausted(settings, moved, found.too_little or "no more rows")
+        return _exhausted(settings, moved, _why(found))
     if found.too_little:
         note = Note("window.consumed", f"Window {window.number} is consumed: {found.too_little}")
         return moved, (note,)
@@ -92,7 +100,12 @@ def _prepared(settings: LearnSettings, state: LearnState, found: Prepared) -> tu
         f"Window {window.number}: {window.train} train, {window.dev} dev, {window.confirm} fresh and {window.sealed} sealed "
         f"problems, bound before training; {window.left_out} left out."
     )
-    return _supplied(moved, window), (Note("window.prepared", text, {"manifest": window.manifest}),)
+    supplied = msgspec.structs.replace(moved, pending=window) if ahead else _supplied(moved, window)
+    return supplied, (Note("window.prepared", text, {"manifest": window.manifest}),)
+
+
+def _why(found: Prepared) -> str:
+    return found.too_little or "no more rows"
 
 
 def _supplied(state: LearnState, window: Window) -> LearnState:
@@ -171,7 +184,7 @@ def _strict(settings: LearnSettings, state: LearnState) -> StrictConfirmation | 
         return None
     return StrictConfirmation(
         dev_tasks=state.dev_total,
-        tries=len(state.rounds) + sum(len(one.rounds) for one in state.history),
+        tries=len(state.rounds) + state.rounds_decided,
         losses=RESEARCH_LOSSES if settings.acceptance.research else 0,
     )
 
@@ -299,41 +312,8 @@ def _adopted(
 
 
 def _audited(settings: LearnSettings, state: LearnState, found: Audited) -> tuple[LearnState, Said]:
-    kept = msgspec.structs.replace(state, audits=(*state.audits, found))
-    said = tuple(map(_of_language, found.languages))
-    looked = (_looked(kept, found),) if found.scored else ()
-    return _onward(settings, kept, Stage.AUDIT), (*said, *looked)
-
-
-def _of_language(found: LanguageAudit) -> Note:
-    if found.void:
-        return Note("audit.void", f"No score: {found.sentence}.", {"language": found.language})
-    numbers: dict[str, str | float | bool] = {
-        "language": found.language,
-        "base_passed": found.base_passed,
-        "champion_passed": found.champion_passed,
-        "total": found.total,
-        "gained": " ".join(found.gained),
-        "lost": " ".join(found.lost),
-        "p": found.p,
-        "answer_s": found.answer_s,
-        "reused": found.reused,
-    }
-    return Note("audit.reported", f"{found.sentence}. Reporting only.", numbers)
-
-
-def _looked(state: LearnState, found: Audited) -> Note:
-    text = (
-        f"Look {state.looks} at {found.benchmark}: macro pass@1 {100 * found.base_macro:.1f} % -> "
-        f"{100 * found.champion_macro:.1f} % over {len(found.scored)} of {len(found.languages)} languages. Reporting only."
-    )
-    numbers: dict[str, str | float] = {
-        "benchmark": found.benchmark,
-        "look": state.looks,
-        "base_macro": found.base_macro,
-        "champion_macro": found.champion_macro,
-    }
-    return Note("audit.looked", text, numbers)
+    kept = msgspec.structs.replace(state, audited=found, looks=state.looks + bool(found.scored))
+    return _onward(settings, kept, Stage.AUDIT), history.notes(found, kept.looks)
 
 
 def _next(
@@ -361,9 +341,12 @@ def _next(
         receipt=receipt,
         generation=state.experiment.generation,
     )
-    closed = msgspec.structs.replace(state, history=(*state.history, decided))
-    note = Note("experiment.decided", f"Experiment {number}: {decision}. {'; '.join(sentences)}")
-    return _onward(settings, closed), (note,)
+    closed = msgspec.structs.replace(
+        state,
+        history=history.kept((*state.history, decided)),
+        rounds_decided=state.rounds_decided + len(state.rounds),
+    )
+    return _onward(settings, closed), (history.note(decided),)
 
 
 def _onward(settings: LearnSettings, state: LearnState, done: Stage | None = None) -> LearnState:
@@ -380,11 +363,12 @@ def _onward(settings: LearnSettings, state: LearnState, done: Stage | None = Non
 
 
 def _begin(state: LearnState) -> LearnState:
-    """Return the state with the next experiment before it; one move attaches it and counts it (L26)."""
+    """Return the state with the next experiment before it; one move attaches it, counts it and consumes its window (L26)."""
     experiment = Experiment(number=state.experiment.number + 1)
-    return msgspec.structs.replace(
-        state, experiment=experiment, rounds=(), dev_before=0, dev_base=0, dev_total=0
+    begun = msgspec.structs.replace(
+        state, experiment=experiment, pending=None, rounds=(), dev_before=0, dev_base=0, dev_total=0
     )
+    return begun if state.pending is None else _supplied(begun, state.pending)
 
 
 def _stage(state: LearnState, stage: Stage, **changed: object) -> LearnState:

@@ -20,18 +20,23 @@ from longwatch.learn.stages import StoppedError, staged
 from longwatch.learn.steps import LearnStep, Prepare, Prepared, Window
 from longwatch.learn.tasks import Split, Task
 
+_NICE = 10
+"""Beside a training: a tenth of a core at least, with which no right answer comes near its wall limit."""
+
 
 def perform(work: Work[LearnStep], step: Prepare, place: Place) -> Outcome:
     """Prepare a window, or go on where an earlier preparation was cut."""
     folder = place.windows / str(step.window)
     files.make_folder(place.windows)
+    if step.beside:
+        os.nice(_NICE)
     try:
         with work.span("prepare", step.title):
             manifest, found = windows.prepare(
                 folder,
                 windows.Order(number=step.window, start_row=step.start_row, problems=_wanted(step, place)),
                 _source(place),
-                validate=lambda tasks: _screened(work, tasks),
+                validate=lambda tasks: _screened(work, tasks, at_once=_at_once(step)),
                 audits=Index(_audits(place)),
                 progress=lambda row, have: work.progress(
                     "prepare",
@@ -98,10 +103,15 @@ def _audits(place: Place) -> tuple[Task, ...]:
     return (*python, *others)
 
 
-def _screened(work: Work[LearnStep], tasks: Sequence[Task]) -> Iterator[Screened]:
-    """Validate tasks on all cores: references pass several times, stubs and empty answers fail (L2)."""
-    # Twice as many as there are cores, because each waits for the kernel half of its time.
-    with ThreadPoolExecutor(2 * len(os.sched_getaffinity(0))) as pool:
+def _at_once(step: Prepare) -> int:
+    # Twice as many as there are cores, because each waits for the kernel half of its time. Beside a training it is one:
+    # kernels that share the time out by session heed no niceness, and then this is what bounds it to one core.
+    return 1 if step.beside else 2 * len(os.sched_getaffinity(0))
+
+
+def _screened(work: Work[LearnStep], tasks: Sequence[Task], *, at_once: int) -> Iterator[Screened]:
+    """Validate tasks, so many at once: references pass several times, stubs and empty answers fail (L2)."""
+    with ThreadPoolExecutor(at_once) as pool:
         for found in pool.map(screen, tasks):
             if work.should_stop():
                 raise StoppedError

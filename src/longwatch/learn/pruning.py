@@ -20,7 +20,7 @@ from longwatch.learn.state import LearnState
 from longwatch.learn.steps import Keep, LearnStep, Prune, Pruned, number_of
 
 FINISHED = 2
-"""So many finished experiments keep their folders; of older ones the history keeps the record."""
+"""So many finished experiments keep their folders; of older ones the log keeps the record."""
 WINDOWS = 2
 _GENERATION = re.compile(r"[0-9a-f]{64}")
 _REPLAY = re.compile(r"[0-9a-f]{64}\.jsonl")
@@ -47,12 +47,14 @@ class Removal(msgspec.Struct, frozen=True, kw_only=True):
 def keep(state: LearnState) -> Keep:
     """Pure: return what the state refers to, the newest of the finished experiments, and the newest windows."""
     current = state.experiment
-    held = [window.number for window in (state.sealed, current.window, *current.fresh) if window is not None]
+    bound = (state.sealed, state.pending, current.window, *current.fresh)
+    held = [window.number for window in bound if window is not None]
     # The window after the last counted one may be half prepared: it is the newest.
     newest = range(state.windows + 1, state.windows - WINDOWS, -1)
     finished = state.history[-FINISHED:]
     return Keep(
-        experiments=tuple(sorted({*(one.number for one in finished), current.number})),
+        # The next one's window may be prepared while this one trains.
+        experiments=tuple(sorted({*(one.number for one in finished), current.number, current.number + 1})),
         windows=tuple(sorted({*held, *newest})),
         replay=state.replay,
         generations=tuple(sorted({*(one.generation for one in finished), current.generation} - {""})),

@@ -165,7 +165,7 @@ def standing(
         schedule=state.schedule.sentence,
         alpha_wealth=state.schedule.remaining,
         next_alpha=state.schedule.alpha,
-        audit=state.audits[-1] if state.audits else None,
+        audit=state.audited,
         looks=state.looks,
         next_audit=_next(experiment.number, audit.every) if audit.wanted else None,
         next_anchor=_next(experiment.number, acceptance.anchor_every) if acceptance.anchor_every else None,

@@ -117,6 +117,8 @@ class LearnState(msgspec.Struct, frozen=True, kw_only=True):
     next_row: int = 0
     windows: int = 0
     """Windows that were prepared or consumed so far."""
+    pending: Window | None = None
+    """The next experiment's, prepared while this one goes on."""
     sealed: Window | None = None
     """The window that holds the sealed set."""
     champion: str = BASE
@@ -136,14 +138,15 @@ class LearnState(msgspec.Struct, frozen=True, kw_only=True):
     active_by_phase: Mapping[str, float] = {}
     """The same seconds by what was done in them."""
     history: tuple[Decided, ...] = ()
+    """The newest, and those that were accepted: the state is written at each move, so the log keeps the others."""
+    rounds_decided: int = 0
+    """Of all finished experiments."""
     rollbacks: tuple[RolledBack, ...] = ()
     adopted: Adoption | None = None
     continuations: tuple[Continued, ...] = ()
-    audits: tuple[Audited, ...] = ()
+    audited: Audited | None = None
+    """The newest; the log keeps the others."""
+    looks: int = 0
+    """How often a benchmark's score was seen: each one more makes a good one less surprising (L25)."""
     exhausted: str = ""
-    """Why the curriculum gives no more tasks."""
-
-    @property
-    def looks(self) -> int:
-        """How often a benchmark's score was seen: each one more makes a good one less surprising (L25)."""
-        return sum(bool(one.scored) for one in self.audits)
+    """Why the curriculum gives no more windows to learn from; what is left may still hold fresh problems."""

@@ -1,6 +1,6 @@
 """The steps of a learn watch, and what each leaves as evidence. Values only.
 
-An experiment is: `Prepare` (a window of the curriculum), `Prune` (what older ones left and nothing needs), `Bind` (to the
+An experiment is: `Prepare` (a window of the curriculum, while the experiment before trains), `Prune` (what older ones left and nothing needs), `Bind` (to the
 sources, settings and libraries that are here), `Train` (collect, train, evaluate on dev, in rounds), `Confirm` (a block of fresh problems, as often as needed), `Anchor` (the
 sealed set), `Adopt` (the adapter takes the champion's place), now and then `Anchor` again (is the champion still no
 worse?) and `Audit` (a public benchmark, which reports and never decides).
@@ -79,7 +79,10 @@ class Prepare(OfGeneration, frozen=True, kw_only=True, tag="prepare"):
     """With the sealed set: only the first window has one, and it stays for the life of the watch (L21)."""
     fresh_only: bool = False
     """Only fresh problems, for an undecided challenger (L17)."""
+    beside: bool = False
+    """While the experiment before trains: it takes only what that leaves of the machine."""
     recovery: Recovery = Recovery.RESUME
+    cycle: Cycle = Cycle.AHEAD
 
     @property
     def title(self) -> str:
@@ -120,7 +123,6 @@ class Bind(Step, frozen=True, kw_only=True, tag="bind"):
     previous: str = ""
     """SHA-256 of the generation of the experiment before; empty: there is none."""
     recovery: Recovery = Recovery.RERUN
-    cycle: Cycle = Cycle.NONE
 
     @property
     def title(self) -> str:
@@ -245,7 +247,7 @@ class Pruned(msgspec.Struct, frozen=True, kw_only=True, tag="pruned"):
         """What was removed, for a person."""
         return (
             f"{self.experiments} old experiments, {self.windows} windows and {self.steps} folders of steps are removed "
-            f"({self.freed_bytes / 1e6:.1f} MB); the history keeps what was decided."
+            f"({self.freed_bytes / 1e6:.1f} MB); the log keeps what was decided."
         )
 
 

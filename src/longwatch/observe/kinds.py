@@ -1,5 +1,6 @@
 """The kinds of watches, by name. The one place that knows all applications."""
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -169,9 +170,18 @@ class _Learn:
         return Shown(rows=standing.rows(found), details=found)
 
     def board(self, state: bytes) -> msgspec.Struct:
-        from longwatch.learn import board  # noqa: PLC0415 - only a page needs it
+        from longwatch.learn import board, history  # noqa: PLC0415 - only a page needs it
 
-        return board.board(self.settings, msgspec.json.decode(state, type=self.line.state_type))
+        store = Store.read(self._watch.database)
+        try:
+            log = [
+                event
+                for kind in history.KINDS
+                for event in store.latest(before=sys.maxsize, kind=kind, limit=-1)
+            ]
+        finally:
+            store.close()
+        return board.board(msgspec.json.decode(state, type=self.line.state_type), reversed(log))
 
     def patch(self, state: bytes, name: str) -> None:
         """An adapter is no text."""

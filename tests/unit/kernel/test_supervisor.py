@@ -358,6 +358,31 @@ def test_going_on_with_what_an_earlier_run_began_is_a_piece_of_work(tmp_path):
     assert toy.state(watch).done == ("more",)
 
 
+@pytest.mark.guarantee("L33", "M34")
+def test_what_gets_the_next_piece_ready_is_not_counted_and_not_begun_where_none_may_follow(tmp_path):
+    plan = (
+        *(cycled("ready-1", Cycle.AHEAD), cycled("first", Cycle.OPENS)),
+        *(cycled("ready-2", Cycle.AHEAD), cycled("second", Cycle.OPENS), cycled("ready-3", Cycle.AHEAD)),
+    )
+    watch = toy.make(tmp_path, plan)
+    assert toy.supervisor(watch).run(max_cycles=1) is ExitCode.OK
+    assert toy.state(watch).done == ("ready-1", "first")
+    assert toy.supervisor(watch).run(max_cycles=1) is ExitCode.OK
+    assert toy.state(watch).done == ("ready-1", "first", "ready-2", "second")
+
+
+@pytest.mark.guarantee("K26", "L33")
+def test_trouble_with_the_next_piece_holds_only_that(tmp_path):
+    effects = str(tmp_path / "effects")
+    short = msgspec.structs.replace(toy.step("short", "limited", once=effects), cycle=Cycle.AHEAD)
+    watch = toy.make(tmp_path, (toy.step("long", sleep_s=0.8), short))
+    stopping = later(lambda: "land" in toy.state(watch).done, lambda: ask(watch, Verb.STOP))
+    settings = msgspec.structs.replace(toy.SETTINGS, backoff=Backoff(park_for_quota=True))
+    assert toy.supervisor(watch, Landing(tmp_path, side_by_side=True), settings).run() is ExitCode.OK
+    stopping.join()
+    assert toy.state(watch).outcomes == ("short:failed", "long:succeeded", "land:succeeded")
+
+
 def test_a_step_that_runs_past_its_wall_limit_is_ended(tmp_path):
     watch = toy.make(tmp_path, (toy.step("long", "deaf", sleep_s=600),))
     line = toy.ToyLine(tmp_path, wall_s=0.5, grace_s=0.3)

@@ -231,7 +231,7 @@ def test_an_experiment_is_bound_after_its_window_and_before_its_training_and_eve
     assert isinstance(walk.step, Train)
     assert walk.step.generation == walk.state.experiment.generation == "9" * 64
     assert walk.said("generation.bound") == [f"Experiment 1 is bound to source generation {'9' * 12}."]
-    walk.do(trained)
+    walk.do_ahead(prepared).do(trained)
     assert isinstance(walk.step, Confirm)
     walk.do(confirmed, kind="slight", last_block=True)
     assert isinstance(walk.step, Prepare)

@@ -51,7 +51,8 @@ def test_an_undecided_challenger_keeps_its_adapter_its_evidence_and_its_windows(
     leave(place, walk.step)
     walk.do(prepared).do(pruned)
     leave(place, walk.step)
-    walk.do(trained)
+    leave(place, walk.ahead)
+    walk.do_ahead(prepared).do(trained)
     for _ in range(4):
         leave(place, walk.step)
         walk.do(confirmed, kind="slight", last_block=True)
@@ -61,9 +62,8 @@ def test_an_undecided_challenger_keeps_its_adapter_its_evidence_and_its_windows(
     experiment = walk.state.experiment
     assert (place.experiment(5) / "nominated" / experiment.challenger.adapter / "weights").exists()
     assert len(list((place.experiment(5) / "pairs").iterdir())) == 4
-    assert {experiment.window.number, *(one.number for one in experiment.fresh)} <= set(
-        numbers(place.windows)
-    )
+    held = {experiment.window.number, walk.state.pending.number, *(one.number for one in experiment.fresh)}
+    assert held <= set(numbers(place.windows))
 
 
 @pytest.mark.guarantee("L27")
@@ -86,7 +86,10 @@ def test_a_plan_leaves_alone_what_is_not_ours():
 def test_a_window_that_is_half_prepared_stays():
     walk = Walk()
     assert walk.step.window in keep(walk.state).windows
-    walk.do(prepared).do(trained, nominates=False)
+    walk.do(prepared)
+    assert walk.ahead.window in keep(walk.state).windows
+    assert walk.ahead.number in keep(walk.state).experiments, "a step in hand keeps its folder"
+    walk.do(trained, nominates=False)
     assert walk.step.window in keep(walk.state).windows
 
 
