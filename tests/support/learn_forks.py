@@ -111,8 +111,8 @@ class Forking(LocalExecutor):
         return LocalRunning(identity, pidfd)
 
 
-def supervised(root: Path, nursery: Nursery, *hook: str) -> int:
-    """Supervise a watch for one cycle in a fork, as `longwatch run` does, and return its pid."""
+def supervised(root: Path, nursery: Nursery, *hook: str, cycles: int | None = 1) -> int:
+    """Supervise a watch for so many cycles in a fork, as `longwatch run` does, and return its pid."""
 
     def supervise() -> int:
         nursery.hooks[hook[0]]("supervisor", *hook[1:])
@@ -120,7 +120,7 @@ def supervised(root: Path, nursery: Nursery, *hook: str) -> int:
         with owned(watch, known.host):
             store = Store.open(watch.database)
             line, executor = LearnLine(known, root), Forking(nursery, hook)
-            code = Supervisor(watch, known, line, executor, store).run(max_cycles=1)
+            code = Supervisor(watch, known, line, executor, store).run(max_cycles=cycles)
             store.close()
         return int(code)
 

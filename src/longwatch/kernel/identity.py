@@ -27,6 +27,8 @@ class Stat(msgspec.Struct, frozen=True):
     process_group: int
     session: int
     cpu_ticks: int
+    ended_ticks: int
+    """Of the children that it has waited for, and of theirs."""
     start_ticks: int
     rss_pages: int
 
@@ -52,6 +54,7 @@ def read_stat(pid: int) -> Stat | None:
         process_group=int(fields[2]),
         session=int(fields[3]),
         cpu_ticks=int(fields[11]) + int(fields[12]),
+        ended_ticks=int(fields[13]) + int(fields[14]),
         start_ticks=int(fields[19]),
         rss_pages=int(fields[21]),
     )

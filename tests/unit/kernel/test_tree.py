@@ -13,6 +13,7 @@ def stat(pid: int, ppid: int, session: int | None = None, state: str = "S") -> S
         ppid=ppid,
         session=session or pid,
         cpu_ticks=0,
+        ended_ticks=0,
         start_ticks=pid,
         rss_pages=1,
         process_group=pid,

@@ -16,6 +16,7 @@ from machines import Scripted, battery, put
 
 from longwatch.kernel.clock import now
 from longwatch.kernel.errors import ConfigError, LongwatchError, TransientError
+from longwatch.kernel.identity import read_stat
 from longwatch.kernel.instant import Instant
 from longwatch.kernel.line import Start, Stopped, Succeeded, Wait
 from longwatch.kernel.program import Work
@@ -25,7 +26,7 @@ from longwatch.learn.line import LearnLine
 from longwatch.learn.readiness import guard, host, hours, turns
 from longwatch.learn.readiness.gate import Gate
 from longwatch.learn.readiness.judging import LONGEST_S, NotReady, Ready, judge
-from longwatch.learn.readiness.machine import to_come
+from longwatch.learn.readiness.machine import computed_s, to_come
 from longwatch.learn.readiness.readings import Device, Program, Readings
 from longwatch.learn.readiness.telling import findings
 from longwatch.learn.settings import LearnSettings, Readiness, load
@@ -287,6 +288,20 @@ def test_our_own_work_is_no_load_of_others(tmp_path, monkeypatch):
     put(tmp_path, stat="cpu 1000 0 300 900 0 0 0 0 0 0")
     assert first == 0.0
     assert load.cores() == 0.5, "of thirteen seconds in ten, eight are ours"
+
+
+@pytest.mark.guarantee("L34")
+def test_what_a_step_had_computed_by_programs_that_ended_is_ours_too():
+    """The step that validates tasks beside a training does nothing else."""
+    burn = "import time\nwhile time.process_time() < 0.3: pass"
+    step = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {burn!r}]); print(flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", step], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as program:
+        program.stdout.readline()
+        stat = read_stat(program.pid)
+        program.communicate(b"\n")
+    assert computed_s([stat]) >= 0.3
 
 
 @pytest.mark.guarantee("L34", "K8")

@@ -33,7 +33,7 @@ class Machine:
         """`library` stands for NVIDIA's, `sys` and `proc` for the kernel's folders."""
         self._place, self._settings, self._everything = Place(watch, settings), settings, everything
         self._library, self._sys, self._proc = library, sys, proc
-        self._load = host.Load(lambda: _computed_s(self._ours(snapshot())), proc)
+        self._load = host.Load(lambda: computed_s(self._ours(snapshot())), proc)
 
     def read(self, number: int | None = None) -> Readings:
         """Look now."""
@@ -75,11 +75,9 @@ class Machine:
         return family(stats, frozenset({os.getpid(), *supervisor}), strangers=frozenset())
 
 
-def _computed_s(ours: Iterable[Stat]) -> float:
-    """Return the seconds of processor that our processes have used, with those of ended children of this one."""
-    ended = os.times()
-    living_s = sum(one.cpu_ticks for one in ours) / host.TICKS_PER_S
-    return living_s + ended.children_user + ended.children_system
+def computed_s(ours: Iterable[Stat]) -> float:
+    """Return the seconds of processor that our processes have used, with those of their ended children."""
+    return sum(one.cpu_ticks + one.ended_ticks for one in ours) / host.TICKS_PER_S
 
 
 def to_come(experiments: Path, number: int) -> int | None:
