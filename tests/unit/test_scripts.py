@@ -240,7 +240,18 @@ def test_make_alone_says_what_it_can_do() -> None:
     )
 
     targets = {line.split()[1] for line in done.stdout.splitlines()}
-    assert targets == {"help", "learn", "demo", "test", "check", "bench", "docs", "clean", "demo-blender", "e2e"}
+    assert targets == {
+        "help",
+        "learn",
+        "demo",
+        "test",
+        "check",
+        "bench",
+        "docs",
+        "clean",
+        "demo-blender",
+        "e2e",
+    }
 
 
 @pytest.mark.parametrize("fails", ["check", "test", "demo", ""])
