@@ -101,8 +101,10 @@ def prepare(
 
     `progress` hears the next row and how many problems of each side there are, after each stretch.
 
+    What was half prepared of another order or source is removed first.
+
     Raises:
-        IntegrityError: the folder holds a window of another order or source.
+        IntegrityError: the folder holds a whole window of another order or source.
         TransientError: too many tasks could not be validated; nothing of that stretch is kept.
     """
     files.make_folder(folder)
@@ -151,11 +153,17 @@ def _bind(folder: Path, asked: _Asked) -> None:
         return
     except msgspec.DecodeError as error:
         raise _damaged(path, error) from error
-    if found != asked:
+    if found == asked:
+        return
+    if (folder / MANIFEST).exists():
         raise IntegrityError(
             f"{folder} holds a window of another order, source or set of benchmarks: "
             "remove the folder, or take another number"
         )
+    # Nothing can refer to what is half prepared: somebody changed the settings since (L26).
+    files.remove_recorded(folder, folder.parent)
+    files.make_folder(folder)
+    files.replace_json(path, asked)
 
 
 def _finished(folder: Path) -> tuple[Manifest, Digest]:

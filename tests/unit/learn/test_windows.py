@@ -217,6 +217,20 @@ def test_sides_with_enough_are_not_validated(tmp_path):
     assert manifest.left_out[NOT_NEEDED] > 0
 
 
+@pytest.mark.guarantee("L3", "L26")
+def test_what_was_half_prepared_before_the_settings_changed_is_prepared_again(tmp_path):
+    def dies_later(tasks):
+        if any((tmp_path / "w").glob("rows-*")):
+            raise InterruptedError
+        return usable(tasks)
+
+    with pytest.raises(InterruptedError):
+        prepare(tmp_path / "w", validate=dies_later)
+    assert list((tmp_path / "w").glob("rows-*"))
+    now = Generated(2, BOTH, levels=(1, 2))
+    assert prepare(tmp_path / "w", source=now) == prepare(tmp_path / "fresh", source=now)
+
+
 @pytest.mark.guarantee("L1", "L3")
 @pytest.mark.parametrize(
     "changed",
