@@ -66,7 +66,7 @@ def text(seen: Pruning) -> str:
         return "Nothing to prune: what there is, is needed."
     verb = "would go" if seen.dry_run else "removed"
     lines = (f"{one.size_bytes:>14,}  {one.path}" for one in seen.removals)
-    return "\n".join((*lines, f"{seen.bytes:>14,}  bytes {verb}; the history keeps what was decided"))
+    return "\n".join((*lines, f"{seen.bytes:>14,}  bytes {verb}; the log keeps what was decided"))
 
 
 def _place(watch: Watch) -> Place:
