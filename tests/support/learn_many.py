@@ -26,7 +26,7 @@ from longwatch.learn.tasks import Split, Task
 from tests.support import learn_forks, tiny_watch
 from tests.support.learn_forks import Nursery, supervised
 from tests.support.learn_misfortunes import HOOKS
-from tests.support.watching import ask, open_steps, reading
+from tests.support.watching import ask, nothing_lives, open_steps, reading
 
 WINDOW = {Split.TRAIN: 16, Split.DEV: 16, Split.CONFIRM: 20}
 SEALED = 8
@@ -130,7 +130,10 @@ def _size_bytes(path: Path) -> int:
 def main(model: Path, folder: Path, experiments: int, most_s: float) -> dict:
     """Return what was seen."""
     watch = made(folder, model, experiments)
-    return {"full": list(lived(watch, experiments, most_s))}
+    full = list(lived(watch, experiments, most_s))
+    # Training and the preparation beside it have both obeyed the stop.
+    nothing_lives(watch)
+    return {"full": full}
 
 
 if __name__ == "__main__":
