@@ -34,7 +34,7 @@ def looks(events: Iterable[Event]) -> tuple[Audited, ...]:
 
 
 def _records(events: Iterable[Event], kind: str) -> list[str]:
-    return [str(event.data[_RECORD]) for event in events if event.kind == kind]
+    return [str(event.data[_RECORD]) for event in events if event.kind == kind and _RECORD in event.data]
 
 
 # -- what is said
