@@ -1,5 +1,6 @@
 """`web` and `report`: one watch or many, in a browser and as a file."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -40,6 +41,7 @@ def web(
             out(
                 f"{many}: {served.address}\nThe key is in the address. Ctrl-C ends the page; the watches go on."
             )
+        sys.stdout.flush()
 
     with exits():
         serving.serve(folders or [Path()], host=host, port=port, told=told)

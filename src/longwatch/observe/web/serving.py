@@ -67,6 +67,8 @@ def _listen(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
+        # Who reads the address may come at once: they wait in line until the server has begun.
+        listening.listen()
     except OSError as error:
         listening.close()
         if error.errno == errno.EADDRINUSE:
