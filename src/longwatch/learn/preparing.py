@@ -2,8 +2,9 @@
 
 import os
 import secrets
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from longwatch.kernel import files
 from longwatch.kernel.line import Outcome, Stopped
@@ -13,6 +14,7 @@ from longwatch.learn.decontamination import Index
 from longwatch.learn.evidence import succeeded
 from longwatch.learn.grading import Screened, screen
 from longwatch.learn.place import Place
+from longwatch.learn.readiness import turns
 from longwatch.learn.sources import humaneval, multipl_e
 from longwatch.learn.sources.choice import chosen
 from longwatch.learn.sources.source import Source
@@ -36,7 +38,7 @@ def perform(work: Work[LearnStep], step: Prepare, place: Place) -> Outcome:
                 folder,
                 windows.Order(number=step.window, start_row=step.start_row, problems=_wanted(step, place)),
                 _source(place),
-                validate=lambda tasks: _screened(work, tasks, at_once=_at_once(step)),
+                validate=lambda tasks: _screened(work, tasks, lambda: _at_once(step, place)),
                 audits=Index(_audits(place)),
                 progress=lambda row, have: work.progress(
                     "prepare",
@@ -103,16 +105,35 @@ def _audits(place: Place) -> tuple[Task, ...]:
     return (*python, *others)
 
 
-def _at_once(step: Prepare) -> int:
-    # Twice as many as there are cores, because each waits for the kernel half of its time. Beside a training it is one:
-    # kernels that share the time out by session heed no niceness, and then this is what bounds it to one core.
-    return 1 if step.beside else 2 * len(os.sched_getaffinity(0))
+def _at_once(step: Prepare, place: Place) -> int:
+    """Return how many tasks are validated at once now: one, while the training that it stands beside goes on."""
+    if step.beside:
+        readiness = place.settings.readiness
+        # Kernels that share the time out by session heed no niceness: then this is what bounds it to one core.
+        if not readiness.one_watch or turns.taken(turns.path(place.settings.student.device)) is not None:
+            return 1
+    return _most()
 
 
-def _screened(work: Work[LearnStep], tasks: Sequence[Task], *, at_once: int) -> Iterator[Screened]:
+def _most() -> int:
+    # Twice as many as there are cores, because each waits for the kernel half of its time.
+    return 2 * len(os.sched_getaffinity(0))
+
+
+def _screened(work: Work[LearnStep], tasks: Sequence[Task], at_once: Callable[[], int]) -> Iterator[Screened]:
     """Validate tasks, so many at once: references pass several times, stubs and empty answers fail (L2)."""
-    with ThreadPoolExecutor(at_once) as pool:
-        for found in pool.map(screen, tasks):
-            if work.should_stop():
-                raise StoppedError
-            yield found
+    with ThreadPoolExecutor(_most()) as pool:
+        begun: deque[Future[Screened]] = deque()
+        for task in tasks:
+            while len(begun) >= at_once():
+                yield _ended(work, begun.popleft())
+            begun.append(pool.submit(screen, task))
+        for one in begun:
+            yield _ended(work, one)
+
+
+def _ended(work: Work[LearnStep], one: Future[Screened]) -> Screened:
+    found = one.result()
+    if work.should_stop():
+        raise StoppedError
+    return found
