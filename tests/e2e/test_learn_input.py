@@ -66,7 +66,7 @@ def test_doctor_knows_all_of_it_beforehand(root, tmp_path):
     told = tiny_watch.call(root, "doctor", "--json", PATH=str(programs))
     assert told.returncode == 1
     wrong = {one["name"]: one for one in json.loads(told.stdout)["findings"] if one["standing"] == "wrong"}
-    assert {"runtime python", "grader", "student", "tasks"} <= set(wrong)
+    assert {"grader", "student", "tasks"} <= set(wrong)
     assert str(tmp_path / "student") in wrong["student"]["text"]
     assert "no file" in wrong["tasks"]["text"]
     refused(
