@@ -137,8 +137,10 @@ WHEN = """(text) => {
 def test_jobs_time_receipts_and_logs(site: Site, browser: Browser) -> None:
     with opened(browser, site) as (page, _):
         row = page.get_by_role("row", name=re.compile("Bring a"))
-        row.locator("summary").last.click()
-        expect(row.locator("pre")).to_contain_text("VALUE = 1")
+        row.locator("summary").first.click()
+        expect(row.locator("pre").first).to_contain_text("VALUE = 1")
+        row.get_by_text("check tests of a.1").click()
+        expect(row.locator("pre").last).to_contain_text("OK")
         page.get_by_role("tab", name="Time").click()
         expect(page.get_by_role("table", name="By what it was for")).to_contain_text("validation")
         page.get_by_role("tab", name="Receipts").click()

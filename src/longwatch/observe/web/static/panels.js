@@ -63,11 +63,13 @@ function reason(job) {
 function change(card, job, open) {
   if (!job.commit) return "";
   const text = el("pre", { tabindex: "0" });
-  const details = el("details", { open: open.has(job.id) }, el("summary", {}, job.commit.slice(0, 10)), text);
+  const checks = el("div", {});
+  const details = el("details", { open: open.has(job.id) }, el("summary", {}, job.commit.slice(0, 10)), text, checks);
   const load = async () => {
     try {
       const patch = await read(path(card, `patches/${encodeURIComponent(job.id)}`));
       text.textContent = patch.text + (patch.cut ? "\n... the rest: git show " + patch.commit : "");
+      checks.replaceChildren(...(await checksOf(card, job)));
     } catch (error) {
       text.textContent = error.message;
     }
@@ -78,6 +80,23 @@ function change(card, job, open) {
     return load();
   });
   return details;
+}
+
+// What the checks printed that ran on the change itself, newest attempt first.
+async function checksOf(card, job) {
+  const logs = await read(path(card, `logs?${new URLSearchParams({ of: `attempts/${job.id}.` })}`));
+  const mine = logs.filter(({ name }) => name.startsWith(`attempts/${job.id}.`) && /\/verify\/candidate\/[^/]+\/log\.txt$/.test(name));
+  return mine.map(({ name }) => {
+    const [, attempt, , , check] = name.split("/");
+    const text = el("pre", { tabindex: "0" });
+    const details = el("details", {}, el("summary", {}, `check ${check} of ${attempt}`), text);
+    details.addEventListener("toggle", async () => {
+      if (!details.open) return;
+      const seen = await read(path(card, `log?${new URLSearchParams({ name })}`));
+      text.textContent = seen.head + (seen.left_out ? "\n...\n" : "") + seen.tail || "It printed nothing.";
+    });
+    return details;
+  });
 }
 
 // One bar, divided: what is there of the whole.
@@ -103,7 +122,7 @@ function experiments(panel, card) {
     const blocks = (await read(path(card, "events?kind=block.confirmed&limit=500"))).events.reverse();
     return [
       figure("Development tasks passed, round by round", "The solid line is the round's adapter, dashed the champion before it, dotted base. They nominate and decide nothing.", passed(board.rounds)),
-      figure("Evidence of the newest confirmation", "It accepts above the red line, which is 1/alpha. Both axes count from the first fresh problem; the scale is logarithmic.", evidence(blocks, board)),
+      ...evidence(blocks),
       figure("Loss at the end of each round", "", loss(board.rounds)),
       el("p", {}, `Alpha-wealth left: ${board.alpha_wealth.toPrecision(3)}; the next confirmation has alpha ${board.next_alpha.toPrecision(3)}.`),
       table("Experiments, newest first", [["number", "number"], ["decision"], ["in words"]], board.experiments.toReversed().map((one) => [
@@ -132,13 +151,17 @@ function passed(rounds) {
   ], { xName: "round" });
 }
 
-function evidence(blocks, board) {
+// One path for each of the newest confirmations.
+function evidence(blocks) {
   const told = blocks.filter(({ data }) => data.evidence !== undefined);
-  if (told.length === 0) return null;
-  const newest = told.at(-1).data.experiment;
-  const points = told.filter(({ data }) => data.experiment === newest).map(({ data }) => [data.judged, data.evidence]);
-  const needed = told.at(-1).data.needed ?? board.evidence_needed;
-  return lines(`Evidence of experiment ${newest} after each block, ${needed.toPrecision(3)} needed`, [{ kind: "first", points: [[0, 1], ...points] }], { limit: needed, log: true, xName: "problems" });
+  const numbers = [...new Set(told.map(({ data }) => data.experiment))].slice(-5);
+  return numbers.toReversed().map((number) => {
+    const mine = told.filter(({ data }) => data.experiment === number);
+    const needed = mine.at(-1).data.needed;
+    const points = [[0, 1], ...mine.map(({ data }) => [data.judged, data.evidence])];
+    const chart = lines(`Evidence of experiment ${number} after each block, ${needed.toPrecision(3)} needed`, [{ kind: "first", points }], { limit: needed, log: true, xName: "problems" });
+    return figure(`Evidence of experiment ${number}, by fresh problems`, `It accepts above the red line, at ${needed.toPrecision(3)}: one over alpha. The scale is logarithmic.`, chart);
+  });
 }
 
 function loss(rounds) {
