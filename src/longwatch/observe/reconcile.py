@@ -65,9 +65,8 @@ def look(watch: Watch) -> Reconciliation:
     holder = lease.holder(watch.lease)
     supervised = holder is not None and holder.living
     changes, verification, problems = _application(watch, snapshot)
-    command, advice = going_on(
-        snapshot.lifecycle.phase, supervised=supervised, living=any(step.children for step in flying)
-    )
+    life, living = snapshot.lifecycle, any(step.children for step in flying)
+    command, advice = going_on(life.phase, supervised=supervised, living=living, reason=life.reason)
     return Reconciliation(
         phase=snapshot.lifecycle.phase.value,
         reason=snapshot.lifecycle.reason,
@@ -82,13 +81,21 @@ def look(watch: Watch) -> Reconciliation:
     )
 
 
-def going_on(phase: Phase, *, supervised: bool, living: bool) -> tuple[str, str]:
+REFRESH = "--refresh-baseline"
+
+
+def going_on(phase: Phase, *, supervised: bool, living: bool, reason: str = "") -> tuple[str, str]:
     """Pure: the command that goes on from here, and a sentence about it."""
     if phase in DRAINING and supervised:
         return "", "The supervisor is ending what runs: wait, and look again with `longwatch status`."
     if phase in HELD:
         begin = "" if supervised else " && longwatch run"
-        return f"longwatch resume --accept{begin}", "That is your word that you looked at all of this."
+        # Where the branch moved the reason itself says that the new one has to be taken.
+        taken = f" {REFRESH}" if REFRESH in reason else ""
+        return (
+            f"longwatch resume --accept{taken}{begin}",
+            "That is your word that you looked at all of this.",
+        )
     if supervised:
         return ("longwatch resume" if phase in _AT_REST else ""), "A supervisor is at work."
     return _beginning(phase, living=living)

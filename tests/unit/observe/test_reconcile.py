@@ -181,6 +181,13 @@ def test_the_command_that_goes_on_fits_the_phase(phase, supervised, living, comm
     assert reconcile.going_on(phase, supervised=supervised, living=living)[0] == command
 
 
+@pytest.mark.guarantee("K14", "M33")
+def test_where_the_branch_moved_the_new_one_has_to_be_taken():
+    reason = "The branch main moved; `longwatch resume --accept --refresh-baseline` goes on from there."
+    told, _ = reconcile.going_on(Phase.BLOCKED, supervised=False, living=False, reason=reason)
+    assert told == "longwatch resume --accept --refresh-baseline && longwatch run"
+
+
 @pytest.mark.guarantee("K10", "K14")
 def test_json_holds_the_same(watch):
     fly(watch, None, Phase.NEEDS_RECONCILE)
