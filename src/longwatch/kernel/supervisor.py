@@ -301,11 +301,8 @@ class Supervisor(Generic[S, T]):
     def _follow(self, decision: Decision[T], max_cycles: int | None) -> ExitCode | None:
         match decision:
             case Start(steps):
-                if (
-                    max_cycles is not None
-                    and self._cycles >= max_cycles
-                    and any(step.cycle.new for step in steps)
-                ):
+                enough = max_cycles is not None and self._cycles >= max_cycles
+                if enough and any(step.cycle.new for step in steps):
                     return None if self._crew.active else ExitCode.OK
                 self._begin([self._crew.enlist(step) for step in steps if step.id not in self._crew.steps()])
             case Wait():

@@ -114,9 +114,9 @@ def _turn_taken(scene: Scene) -> bool:
     return merged or scene.runs(Merge, Commit, Push) > 0
 
 
-def _rank(job: Job, candidate: Candidate, head: str) -> tuple[bool, bool]:
-    """First what is on the branch and waits for its push, then what needs no merge."""
-    return job.status is not Status.COMMITTED, candidate.baseline != head
+def _rank(job: Job, candidate: Candidate, head: str) -> tuple[bool, bool, bool]:
+    """First what is on the branch and waits for its push, then what was merged onto it, then what needs no merge."""
+    return job.status is not Status.COMMITTED, not candidate.merged, candidate.baseline != head
 
 
 def _title(state: MigrateState, name: str) -> str:

@@ -19,11 +19,16 @@ def statuses(watch: Watch, *, every: bool) -> Iterator[Status]:
     last: Status | None = None
     while True:
         seen = status.read(watch)
-        settled = msgspec.structs.replace(seen, next_retry_s=None, next_retry_at="")
-        if every or settled != last:
+        now = settled(seen)
+        if every or now != last:
             yield seen
-        last = settled
+        last = now
         time.sleep(POLL_S)
+
+
+def settled(seen: Status) -> Status:
+    """Pure: leave out what changes by itself as time goes by."""
+    return msgspec.structs.replace(seen, next_retry_s=None, next_retry_at="")
 
 
 def events(watch: Watch, *, after: int, limit: int | None, follow: bool) -> Iterator[Event]:

@@ -19,6 +19,11 @@ class Level(StrEnum):
     """It should work, and nobody supervises it."""
     NEEDS_YOU = "needs_you"
 
+    @property
+    def rank(self) -> int:
+        """Return its place in the order in which a person wants to hear of watches: 0 comes first."""
+        return len(Level) - 1 - tuple(Level).index(self)
+
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
     """What to tell a person first."""

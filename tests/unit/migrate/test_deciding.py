@@ -159,6 +159,15 @@ def test_what_was_merged_is_verified_again_before_anything_else_lands() -> None:
     assert (commit.candidate, commit.receipt) == (merged, "r2")
 
 
+@pytest.mark.guarantee("M37")
+def test_what_was_merged_lands_before_what_needs_no_merge() -> None:
+    """Else the branch would move under it, and it would be merged and verified for nothing."""
+    merged = job("b", Status.VERIFIED, "h1", attempt="b.1.merged", merged="c-b")
+    commit = step(decide(scene({"a": job("a", Status.VERIFIED, "h1"), "b": merged}, head="h1")))
+    assert isinstance(commit, Commit)
+    assert commit.job == "b"
+
+
 @pytest.mark.guarantee("M37", "M27")
 def test_a_failure_after_merging_returns_the_job_with_the_reason_and_counts_no_attempt() -> None:
     merged = job("a", Status.CANDIDATE, "h1", attempt="a.1.merged", merged="c-a")

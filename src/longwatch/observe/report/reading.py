@@ -11,7 +11,7 @@ from longwatch.learn.board import LearnBoard
 from longwatch.migrate.board import MigrateBoard
 from longwatch.observe import finding, kinds, status, timings, verifying
 from longwatch.observe.report.story import Story
-from longwatch.observe.report.telling import URGENT, Facts, story
+from longwatch.observe.report.telling import Facts, story
 
 
 def read(folders: Sequence[Path]) -> tuple[Story, ...]:
@@ -25,7 +25,7 @@ def read(folders: Sequence[Path]) -> tuple[Story, ...]:
     if not found:
         raise ConfigError(f"there is no watch in {', '.join(map(str, folders))} or below")
     stories = [story(facts(watch)) for watch in found.values()]
-    return tuple(sorted(stories, key=lambda one: (URGENT.index(one.health.level), one.watch)))
+    return tuple(sorted(stories, key=lambda one: (one.health.level.rank, one.watch)))
 
 
 def facts(watch: Watch) -> Facts:

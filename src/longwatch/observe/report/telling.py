@@ -8,7 +8,7 @@ import msgspec
 from longwatch.kernel.journal import Event
 from longwatch.learn.board import LearnBoard, Round
 from longwatch.migrate.board import JobRow, MigrateBoard
-from longwatch.observe.health import Level, health
+from longwatch.observe.health import health
 from longwatch.observe.render import duration, one_line, stamped
 from longwatch.observe.report.story import Bar, Figure, Line, Story, Table
 from longwatch.observe.status import Status
@@ -302,7 +302,3 @@ def _time(seen: WatchTimings) -> Table:
 def _short(text: str) -> str:
     line = one_line(text)
     return line if len(line) <= _REASON_CHARACTERS else f"{line[:_REASON_CHARACTERS]}..."
-
-
-URGENT = tuple(reversed(Level))
-"""Levels in the order in which a person wants to hear of them."""

@@ -11,6 +11,7 @@ from anyio import to_thread
 from longwatch.kernel.errors import LongwatchError
 from longwatch.kernel.store import Store
 from longwatch.kernel.watch import Watch
+from longwatch.observe import following
 from longwatch.observe.web.answers import Card, card
 
 POLL_S = 0.5
@@ -35,9 +36,10 @@ class Follower:
 
     def _news(self) -> Iterator[bytes]:
         seen = card(self._name, self._watch)
-        if self._last is None or _settled(seen) != _settled(self._last):
+        settled = msgspec.structs.replace(seen, status=following.settled(seen.status))
+        if settled != self._last:
             yield message("card", msgspec.json.encode(seen))
-        self._last = seen
+        self._last = settled
         if seen.status.events <= self._after:
             return
         store = Store.read(self._watch.database)
@@ -53,12 +55,6 @@ def message(kind: str, data: bytes, ident: int | None = None) -> bytes:
     """Return one message. JSON has no line ends of its own, so one line of data is enough."""
     head = b"" if ident is None else b"id: %d\n" % ident
     return b"%bevent: %b\ndata: %b\n\n" % (head, kind.encode(), data)
-
-
-def _settled(seen: Card) -> Card:
-    """Leave out what changes by itself as time goes by."""
-    still = msgspec.structs.replace(seen.status, next_retry_s=None, next_retry_at="")
-    return msgspec.structs.replace(seen, status=still)
 
 
 async def stream(name: str, watch: Watch, after: int) -> AsyncIterator[bytes]:

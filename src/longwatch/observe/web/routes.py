@@ -16,12 +16,10 @@ from longwatch.kernel import request as wishes
 from longwatch.kernel.errors import LongwatchError, RefusedError
 from longwatch.kernel.watch import Watch
 from longwatch.observe import asking, finding, timings, verifying
-from longwatch.observe.health import Level
 from longwatch.observe.web import answers, description, live
 from longwatch.observe.web.answers import Card, Listing, Wish
 
 STATIC = Path(__file__).with_name("static")
-_URGENT = tuple(reversed(Level))
 _WISH_BYTES = 4096
 
 
@@ -53,7 +51,7 @@ class Site:
                 cards.append(answers.card(name, watch))
             except LongwatchError as error:
                 broken.append((str(watch.root), str(error)))
-        cards.sort(key=lambda one: (_URGENT.index(one.health.level), one.name))
+        cards.sort(key=lambda one: (one.health.level.rank, one.name))
         return Listing(version=__version__, watches=tuple(cards), broken=tuple(broken))
 
     def watch(self, request: Request) -> Watch:

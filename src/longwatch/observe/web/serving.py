@@ -14,8 +14,6 @@ from longwatch.observe import finding
 from longwatch.observe.web.access import Guard, door
 from longwatch.observe.web.routes import application
 
-HERE = "127.0.0.1"
-PORT = 8734
 _CLOSE_S = 1
 
 
