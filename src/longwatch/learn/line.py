@@ -1,7 +1,7 @@
-"""The learn line: what to do next, and what an outcome changes. Pure; steps' programs, and the gate, see the world."""
+"""The learn line: what to do next, and what an outcome changes. Pure; the programs of the steps have the effects."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,7 +19,6 @@ from longwatch.learn.pruning import keep
 from longwatch.learn.settings import LearnSettings
 from longwatch.learn.state import Experiment, LearnState, Stage
 from longwatch.learn.steps import (
-    ACCELERATOR,
     BASE,
     Adopt,
     Anchor,
@@ -56,14 +55,9 @@ class LearnLine:
     state_type = LearnState
     step_type: object = LearnStep
 
-    def __init__(
-        self,
-        settings: LearnSettings,
-        root: Path,
-        gate: Callable[[int, Instant], Wait | None] = lambda _number, _now: None,
-    ) -> None:
-        """`root` is the watch's folder. `gate` says what a step of an experiment waits for that uses the student (L34)."""
-        self._settings, self._root, self._gate = settings, root, gate
+    def __init__(self, settings: LearnSettings, root: Path) -> None:
+        """`root` is the watch's folder."""
+        self._settings, self._root = settings, root
 
     def begin(self) -> LearnState:
         """Return the state of a new watch."""
@@ -71,7 +65,10 @@ class LearnLine:
         return LearnState(schedule=schedule, next_row=self._settings.curriculum.start_row)
 
     def decide(
-        self, state: LearnState, running: Mapping[str, LearnStep], now: Instant
+        self,
+        state: LearnState,
+        running: Mapping[str, LearnStep],
+        now: Instant,  # noqa: ARG002 - the protocol's signature
     ) -> Decision[LearnStep]:
         """Return what to do next."""
         experiment = state.experiment
@@ -88,8 +85,7 @@ class LearnLine:
         step = self._step(state, experiment)
         if isinstance(step, OfGeneration) and step.number == experiment.number:
             step = msgspec.structs.replace(step, generation=experiment.generation)
-        wait = self._gate(step.number, now) if step.exclusive & ACCELERATOR else None
-        return wait or Start((step,))
+        return Start((step,))
 
     def apply(
         self, state: LearnState, step: LearnStep, outcome: Outcome, now: Instant

@@ -141,13 +141,12 @@ class _Migrate:
 class _Learn:
     def __init__(self, watch: Watch) -> None:
         from longwatch.learn import settings  # noqa: PLC0415 - a watch loads one application only
-        from longwatch.learn.line import LearnLine  # noqa: PLC0415 - the same
-        from longwatch.learn.readiness.gate import Gate  # noqa: PLC0415 - the same
+        from longwatch.learn.readiness.gate import Gate, GatedLine  # noqa: PLC0415 - the same
         from longwatch.learn.readiness.machine import Machine  # noqa: PLC0415 - the same
 
         self._watch = watch
         self.settings = settings.load(watch.root)
-        self.line = LearnLine(
+        self.line = GatedLine(
             self.settings, watch.root, Gate(Machine(watch, self.settings), self.settings, watch)
         )
 

@@ -22,9 +22,8 @@ from longwatch.kernel.line import Start, Stopped, Succeeded, Wait
 from longwatch.kernel.program import Work
 from longwatch.kernel.settings import Host, Observe
 from longwatch.kernel.watch import Watch
-from longwatch.learn.line import LearnLine
 from longwatch.learn.readiness import guard, host, hours, turns
-from longwatch.learn.readiness.gate import Gate
+from longwatch.learn.readiness.gate import Gate, GatedLine
 from longwatch.learn.readiness.judging import LONGEST_S, NotReady, Ready, judge
 from longwatch.learn.readiness.machine import computed_s, to_come
 from longwatch.learn.readiness.readings import Device, Program, Readings
@@ -432,7 +431,7 @@ def test_only_steps_that_use_the_student_are_asked_about():
         asked.append(number)
         return Wait("not now", 60.0)
 
-    gated = LearnLine(settings(), "/nowhere", gate)
+    gated = GatedLine(settings(), "/nowhere", gate)
     assert isinstance(gated.decide(walk.state, {}, NOW), Start), "tasks are prepared meanwhile"
     assert asked == []
     for what, more in ((prepared, {}), (trained, {}), (confirmed, {"kind": "gain"})):

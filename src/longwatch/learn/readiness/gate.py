@@ -1,15 +1,20 @@
 """Asked before a step that uses the student begins: whether it may, or what it waits for."""
 
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from longwatch.kernel.instant import Instant
-from longwatch.kernel.line import Wait
+from longwatch.kernel.line import Decision, Start, Wait
 from longwatch.kernel.watch import Watch
+from longwatch.learn.line import LearnLine
 from longwatch.learn.readiness import turns
 from longwatch.learn.readiness.judging import NotReady, Ready, judge
 from longwatch.learn.readiness.readings import Probe
 from longwatch.learn.settings import LearnSettings
+from longwatch.learn.state import LearnState
+from longwatch.learn.steps import ACCELERATOR, LearnStep
 
 
 class Gate:
@@ -36,3 +41,24 @@ def sentence(verdict: NotReady, zone: str) -> str:
     place = UTC if zone == "UTC" else ZoneInfo(zone)
     since = datetime.fromtimestamp(verdict.since.wall_s, place).strftime("%Y-%m-%d %H:%M %Z")
     return f"the machine is not ready since {since}: {'; '.join(verdict.reasons)}"
+
+
+class GatedLine(LearnLine):
+    """The line of a real watch: what the pure one would begin waits until the machine is ready for it (L34)."""
+
+    def __init__(
+        self, settings: LearnSettings, root: Path, gate: Callable[[int, Instant], Wait | None]
+    ) -> None:
+        """`gate` says what a step of an experiment waits for that uses the student."""
+        super().__init__(settings, root)
+        self._gate = gate
+
+    def decide(
+        self, state: LearnState, running: Mapping[str, LearnStep], now: Instant
+    ) -> Decision[LearnStep]:
+        """Return what to do next, as far as the machine allows it."""
+        decision = super().decide(state, running, now)
+        if not isinstance(decision, Start):
+            return decision
+        held = (self._gate(step.number, now) for step in decision.steps if step.exclusive & ACCELERATOR)
+        return next(filter(None, held), decision)
