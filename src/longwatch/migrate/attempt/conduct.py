@@ -17,7 +17,7 @@ from longwatch.kernel.process import run, tail
 from longwatch.kernel.program import Work, failure_of
 from longwatch.migrate import budget, patterns
 from longwatch.migrate.attempt.claims import Claim, Unreadable, claimed
-from longwatch.migrate.attempt.desk import Desk, fenced, known, prepare, request
+from longwatch.migrate.attempt.desk import Desk, fence_around, known, prepare, request
 from longwatch.migrate.attempt.trace.model import TraceState
 from longwatch.migrate.attempt.trace.watch import TraceMonitor
 from longwatch.migrate.attempt.workers import (
@@ -65,12 +65,8 @@ def _left(
 
 
 def _fence(work: Work[MigrateStep], desk: Desk) -> fence.Fence:
-    settings = desk.settings
-    landing = settings.worker.max_parallel > 1
-    with work.span("digest", "protected files"):
-        return fence.take(
-            desk.git, settings.repository.branch, fenced(desk.place, desk.queue), landing=landing
-        )
+    landing = desk.settings.worker.max_parallel > 1
+    return fence_around(work, desk.place, desk.git, desk.queue, landing=landing)
 
 
 def _run(work: Work[MigrateStep], desk: Desk, launch: Launch) -> tuple[ProcessRecord, TraceState]:

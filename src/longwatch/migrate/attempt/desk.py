@@ -21,7 +21,7 @@ from longwatch.migrate.checks.protection import protection
 from longwatch.migrate.place import INSIDE, Place
 from longwatch.migrate.queue import survey
 from longwatch.migrate.queue.cards import Card, checks_of
-from longwatch.migrate.repository import checkout
+from longwatch.migrate.repository import checkout, fence
 from longwatch.migrate.repository.git import Git
 from longwatch.migrate.settings import MigrateSettings
 from longwatch.migrate.steps import Attempt, MigrateStep
@@ -55,8 +55,13 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
         return self.place.settings
 
 
-def fenced(place: Place, queue: survey.Read) -> tuple[Path, ...]:
-    """Return what neither a worker nor a generator has any business with outside its clone (specification M16)."""
+def fence_around(
+    work: Work[MigrateStep], place: Place, git: Git, queue: survey.Read, *, landing: bool = False
+) -> fence.Fence:
+    """Look at what neither a worker nor a generator has any business with outside its clone (specification M16).
+
+    With `landing` other attempts may land meanwhile.
+    """
     own = (
         place.watch.config,
         place.prompt,
@@ -65,7 +70,9 @@ def fenced(place: Place, queue: survey.Read) -> tuple[Path, ...]:
         place.watch.receipts,
         place.evidence,
     )
-    return (*own, *(place.repository / path for path in sorted(queue.everything)))
+    named = (*own, *(place.repository / path for path in sorted(queue.everything)))
+    with work.span("digest", "protected files"):
+        return fence.take(git, place.settings.repository.branch, named, landing=landing)
 
 
 def prepare(work: Work[MigrateStep], step: Attempt, place: Place) -> Desk:

@@ -16,7 +16,7 @@ from longwatch.kernel.limits import Limits
 from longwatch.kernel.line import Outcome, Stopped
 from longwatch.kernel.process import run, tail
 from longwatch.kernel.program import Work
-from longwatch.migrate.attempt.desk import fenced
+from longwatch.migrate.attempt.desk import fence_around
 from longwatch.migrate.bench import Bench, bench_of
 from longwatch.migrate.evidence import succeeded
 from longwatch.migrate.place import INSIDE, Place
@@ -57,9 +57,9 @@ class Workplace(msgspec.Struct, frozen=True, kw_only=True):
 def perform(work: Work[MigrateStep], step: Handoff, place: Place) -> Outcome:
     """Run the generators, and return what they changed as a candidate."""
     here = _prepare(work, step, place)
-    before = _fence(work, here)
+    before = fence_around(work, place, here.git, here.queue)
     refused = _generate(work, here)
-    moved = fence.differences(before, _fence(work, here))
+    moved = fence.differences(before, fence_around(work, place, here.git, here.queue))
     if moved:
         raise InterruptedWorkError(
             f"{step.title}: protected things changed while the generators ran: {'; '.join(moved)}. Look at them."
@@ -69,12 +69,6 @@ def perform(work: Work[MigrateStep], step: Handoff, place: Place) -> Outcome:
     outcome = _refused(refused) if refused else _harvested(work, here)
     checkout.remove(here.clone.parent, place.work)
     return outcome
-
-
-def _fence(work: Work[MigrateStep], here: Workplace) -> fence.Fence:
-    with work.span("digest", "protected files"):
-        branch = here.place.settings.repository.branch
-        return fence.take(here.git, branch, fenced(here.place, here.queue))
 
 
 def _prepare(work: Work[MigrateStep], step: Handoff, place: Place) -> Workplace:
