@@ -11,7 +11,7 @@ import os
 import random
 import signal
 import sys
-import time
+import threading
 import traceback
 from pathlib import Path
 
@@ -27,15 +27,27 @@ RECIPE = {"max_steps": 5, "checkpoint_steps": 2}
 
 
 class Death:
-    """Counts what may be the last moment, and dies at one of them."""
+    """Counts what may be the last moment, and dies at one of them, or so many seconds after it."""
 
-    def __init__(self, at=None):
-        self.at, self.names = at, []
+    def __init__(self, at=None, *, later_s=0.0):
+        self.at, self.later_s, self.names, self.timer = at, later_s, [], None
 
     def moment(self, name):
         self.names.append(name)
-        if len(self.names) == self.at:
-            os.kill(os.getpid(), signal.SIGKILL)
+        if len(self.names) != self.at:
+            return
+        if not self.later_s:
+            self.die()
+        self.timer = threading.Timer(self.later_s, self.die)
+        self.timer.start()
+
+    def die(self):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def due(self):
+        """Wait for a death that is still to come."""
+        if self.timer:
+            self.timer.join()
 
     def wrap(self, name):
         real = getattr(os, name)
@@ -73,7 +85,7 @@ def run(folder, death):
     }
 
 
-def forked(folder, *, at=None, after_s=None):
+def forked(folder, *, at=None, later_s=0.0):
     """Run in a fork; return what it found, or `None` if it was killed."""
     readable, writable = os.pipe()
     child = os.fork()
@@ -82,16 +94,16 @@ def forked(folder, *, at=None, after_s=None):
         try:
             os.close(readable)
             write = os.write
-            write(writable, json.dumps(run(folder, Death(at))).encode())
+            death = Death(at, later_s=later_s)
+            found = run(folder, death)
+            death.due()
+            write(writable, json.dumps(found).encode())
             code = 0
         except BaseException:  # noqa: BLE001 - a fork must never go on as its parent
             traceback.print_exc()
         finally:
             os._exit(code)
     os.close(writable)
-    if after_s is not None:
-        time.sleep(after_s)
-        os.kill(child, signal.SIGKILL)
     with os.fdopen(readable, "rb") as pipe:
         found = pipe.read()
     _, status = os.waitpid(child, 0)
@@ -120,15 +132,16 @@ def points(folder):
 
 
 def at_random(folder):
-    started_s = time.monotonic()
     whole = forked(folder / "whole")
-    long_s = time.monotonic() - started_s
     draw = random.Random(20)
     trials = []
     for number in range(6):
         place = folder / f"random-{number}"
-        # Twice in a row, so that a resumed training dies, too.
-        killed = [forked(place, after_s=draw.uniform(0, long_s)) is None for _ in range(2)]
+        # Twice in a row, so that a resumed training dies, too. The timer lets a death fall inside the calculation.
+        killed = [
+            forked(place, at=draw.randint(1, last), later_s=draw.uniform(0, 0.02)) is None
+            for last in (len(whole["moments"]), 12)
+        ]
         trials.append({"killed": killed, **forked(place)})
     return {"whole": whole, "trials": trials}
 

@@ -8,10 +8,11 @@ import pytest
 from publications import change, leave_unfinished, picture, verified, waiting, work_of_a_person
 from repositories import commit_all, git, hook, new_repository, sample, write
 
-from longwatch.kernel.errors import ExitCode, IntegrityError
+from longwatch.kernel.errors import ExitCode, IntegrityError, LongwatchError
 from longwatch.migrate.repository.checkout import private_clone
 from longwatch.migrate.repository.git import Git
 from longwatch.migrate.repository.publish import (
+    PUBLISHING,
     CommitRefusedError,
     DirtyPathsError,
     MovedError,
@@ -396,6 +397,29 @@ def test_confirm_finds_the_commit_below_later_ones(tmp_path: Path) -> None:
     commit_all(repository.root, "the person works on")
     git(repository.root, "checkout", "-q", "-b", "other")
     assert confirm(request, repository) == Published(commit=published.commit)
+
+
+@pytest.mark.guarantee("K6", "M29")
+@pytest.mark.parametrize("gone_on", [False, True], ids=["at the tip", "below a later commit"])
+def test_a_try_that_failed_after_its_commit_is_not_done_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone_on: bool
+) -> None:
+    repository, request = _with_person(tmp_path)
+
+    def no_process(_git: Git, _ref: str) -> None:
+        raise LongwatchError("cannot run git: Resource temporarily unavailable")
+
+    with monkeypatch.context() as patched, pytest.raises(LongwatchError):
+        patched.setattr(Git, "delete_ref", no_process)
+        publish(request, repository)
+    made = repository.head()
+    if gone_on:
+        git(repository.root, "commit", "-q", "--allow-empty", "-m", "the person goes on")
+    tip, unfinished = repository.head(), picture(repository.root)
+    assert publish(request, repository) == Published(commit=made)
+    assert repository.parents(made) == (request.baseline,)
+    assert (repository.head(), picture(repository.root)) == (tip, unfinished)
+    assert not repository.has(f"{PUBLISHING}{request.attempt}")
 
 
 @pytest.mark.guarantee("K6")

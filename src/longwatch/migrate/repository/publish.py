@@ -106,7 +106,9 @@ Confirmation = Published | NotPublished | Unclear
 
 
 def publish(request: PublishRequest, git: Git) -> Published:
-    """Commit exactly the paths of the candidate on the branch, with the person's hooks, signing and name.
+    """Commit exactly the paths of the candidate on the branch, with the person's hooks, signing and name, once.
+
+    A try that failed after its commit has published: the next one finds that commit and makes no other.
 
     Raises:
         UndeclaredError: the candidate changes other paths than `request.paths`, or paths that git itself obeys.
@@ -118,6 +120,10 @@ def publish(request: PublishRequest, git: Git) -> Published:
     """
     repository = _careful(git)
     notes = _cleared(repository, request)
+    tip = repository.tip(request.branch)
+    before = _ours_after(repository, request, tip) if tip is not None else None
+    if before is not None:
+        return _finished(repository, request, before, notes)
     both = _checked_paths(repository, request)
     _check_position(repository, request)
     _check_clean(repository, request, both)
@@ -143,14 +149,13 @@ def confirm(request: PublishRequest, git: Git) -> Confirmation:
         return Unclear(reason=f"branch {request.branch} is gone: look for it with `git reflog`")
     if tip == request.baseline:
         return _unpublished(repository, request, notes)
-    first = _first_after(repository, request, tip)
-    if first is None or not _is_ours(repository, request, first, trailer=True):
+    ours = _ours_after(repository, request, tip)
+    if ours is None:
         return Unclear(
             reason=f"branch {request.branch} is at {tip}, and the commit after {request.baseline} is not this attempt's:"
             " look at `git log`, then resume with --accept"
         )
-    repository.delete_ref(_mark(request))
-    return Published(commit=first, notes=notes)
+    return _finished(repository, request, ours, notes)
 
 
 def withdraw(request: PublishRequest, git: Git) -> tuple[str, ...]:
@@ -286,9 +291,13 @@ def _settled(
             f"{request.branch} is at {tip}, which is not the verified change on {request.baseline}:"
             f" {_listed(trace.hooks) or 'somebody'} changed it. Look at `git show`, then resume with --accept"
         )
-    git.delete_ref(_mark(request))
     if not trace.finished.ok:
         notes += (f"after the commit was made: {trace.blame}. Git said: {said}",)
+    return _finished(git, request, commit, notes)
+
+
+def _finished(git: Git, request: PublishRequest, commit: str, notes: tuple[str, ...]) -> Published:
+    git.delete_ref(_mark(request))
     return Published(commit=commit, notes=notes)
 
 
@@ -316,6 +325,12 @@ def _unpublished(git: Git, request: PublishRequest, notes: tuple[str, ...]) -> N
         )
     written = (path for path in both.paths if {staged[path], standing[path]} != {Stand.BEFORE})
     return NotPublished(half_written=tuple(written), notes=notes)
+
+
+def _ours_after(git: Git, request: PublishRequest, tip: str) -> str | None:
+    """The commit of the branch that is the verified change and names this attempt, if there is one."""
+    first = _first_after(git, request, tip) if tip != request.baseline else None
+    return first if first is not None and _is_ours(git, request, first, trailer=True) else None
 
 
 def _first_after(git: Git, request: PublishRequest, tip: str) -> str | None:
