@@ -409,9 +409,10 @@ def test_a_try_that_failed_after_its_commit_is_not_done_again(
     def no_process(_git: Git, _ref: str) -> None:
         raise LongwatchError("cannot run git: Resource temporarily unavailable")
 
-    with monkeypatch.context() as patched, pytest.raises(LongwatchError):
+    with monkeypatch.context() as patched:
         patched.setattr(Git, "delete_ref", no_process)
-        publish(request, repository)
+        with pytest.raises(LongwatchError, match="temporarily"):
+            publish(request, repository)
     made = repository.head()
     if gone_on:
         git(repository.root, "commit", "-q", "--allow-empty", "-m", "the person goes on")
