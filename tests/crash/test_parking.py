@@ -12,7 +12,7 @@ from longwatch.kernel.clock import now
 from longwatch.kernel.errors import ExitCode
 from longwatch.kernel.instant import Instant, remaining_s
 from longwatch.kernel.journal import Note
-from longwatch.kernel.lifecycle import Phase
+from longwatch.kernel.lifecycle import Phase, ends
 from longwatch.kernel.request import Verb
 from longwatch.kernel.store import Store
 from longwatch.kernel.watch import Watch
@@ -112,3 +112,19 @@ def test_resume_ends_a_wait_that_goes_on(parked: Watch) -> None:
     assert len(effects(parked)) == 2
     assert life_of(parked).phase is Phase.COMPLETE
     assert life_of(parked).parked_s < 60
+
+
+@pytest.mark.guarantee("K15", "K27")
+def test_a_run_that_does_not_wait_ends_where_it_would_and_says_so_in_the_log(parked: Watch) -> None:
+    before = life_of(parked)
+    for _ in range(2):
+        assert toy.supervisor(parked).run(ends=ends(stay=False, waits=False)) is ExitCode.NOT_READY
+        assert kinds_of(parked)[-1] == "supervisor.ended"
+    assert (life_of(parked).phase, life_of(parked).wait, len(effects(parked))) == (
+        Phase.WAITING,
+        before.wait,
+        1,
+    )
+    ask(parked, Verb.RESUME)
+    assert toy.supervisor(parked).run(ends=ends(stay=False, waits=False)) is ExitCode.OK
+    assert toy.state(parked).done == ("used",)

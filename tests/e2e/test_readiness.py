@@ -24,7 +24,8 @@ def test_a_watch_waits_for_its_turn_by_the_name_of_the_other_and_begins_when_the
         for _ in range(2):
             refused = call(root, "run", "--no-wait")
             assert refused.returncode == 75, refused.stderr
-            assert f"the watch {tmp_path / 'other'} uses this machine since" in refused.stderr
+            assert f"the watch {tmp_path / 'other'} uses this machine since" in refused.stdout
+            assert kinds(root)[-1] == "supervisor.ended"
         seen = json.loads(call(root, "status", "--json", check=True).stdout)
         assert seen["phase"] == "waiting"
         assert "the machine is not ready since" in seen["reason"]

@@ -9,10 +9,8 @@ import msgspec
 from longwatch.cli.stream import Stream
 from longwatch.executors.local import LocalExecutor
 from longwatch.kernel import files
-from longwatch.kernel.clock import now
 from longwatch.kernel.config import refuse
-from longwatch.kernel.errors import ExitCode, NotReadyError
-from longwatch.kernel.instant import remaining_s
+from longwatch.kernel.errors import ExitCode
 from longwatch.kernel.journal import Note
 from longwatch.kernel.lifecycle import Phase
 from longwatch.kernel.ownership import owned
@@ -45,14 +43,9 @@ GIT_NEEDS = ("SSH_AUTH_SOCK", "GNUPGHOME", "GPG_AGENT_INFO", "GIT_SSH_COMMAND", 
 class Session:
     """Everything between the lease and its release."""
 
-    def __init__(
-        self, watch: Watch, *, as_json: bool, inherited: int | None, ready: int | None, waits: bool = True
-    ) -> None:
-        """`inherited` is a lease handed over by a parent, `ready` the pipe that waits to hear that we own it.
-
-        Without `waits`, it ends where it would wait.
-        """
-        self._watch, self._inherited, self._ready, self._waits = watch, inherited, ready, waits
+    def __init__(self, watch: Watch, *, as_json: bool, inherited: int | None, ready: int | None) -> None:
+        """`inherited` is a lease handed over by a parent, `ready` the pipe that waits to hear that we own it."""
+        self._watch, self._inherited, self._ready = watch, inherited, ready
         self._application = kinds.load(watch)
         observe = self._application.settings.observe
         self._stream = Stream(watch, as_json=as_json, zone=observe.zone)
@@ -62,20 +55,13 @@ class Session:
         """Take the world as it is now for the new starting point: the person's word."""
         asking.ask(self._watch, Request(verb=Verb.RESUME, accept=True, refresh=True))
 
-    def run(self, *, max_cycles: int | None, stay: bool) -> ExitCode:
-        """Supervise until the watch ends.
-
-        Raises:
-            NotReadyError: it would wait, and shall not; the message says what for.
-        """
+    def run(self, *, max_cycles: int | None, ends: Mapping[Phase, ExitCode]) -> ExitCode:
+        """Supervise until the watch is in a phase of `ends`."""
         settings = self._application.settings
         with owned(self._watch, settings.host, inherited=self._inherited):
             refuse(self._watch.config, notifying.problems(settings.observe))
             self._application.ready()
             store = Store.open(self._watch.database)
-            life = store.snapshot().lifecycle
-            if life.phase is Phase.WAITING and life.wait and remaining_s(life.wait, now()) > 0:
-                self._would_wait(life.reason)
             self._say_ready()
             supervisor = Supervisor(
                 self._watch,
@@ -86,7 +72,7 @@ class Session:
                 changed=self._changed,
             )
             with self._stream:
-                code = supervisor.run(max_cycles=max_cycles, stay=stay)
+                code = supervisor.run(max_cycles=max_cycles, ends=ends)
             store.close()
         self._notifier.farewell()
         self._stream.farewell(code)
@@ -104,14 +90,6 @@ class Session:
         if mirror:
             shown = status.read(self._watch)
             files.show(self._watch.root / mirror, msgspec.json.encode(shown) + b"\n", mode=0o644)
-        for note in notes:
-            if note.kind == "watch.waiting":
-                self._would_wait(note.text)
-
-    def _would_wait(self, why: str) -> None:
-        """End here if it shall not wait: nothing runs, and that it waits is durable."""
-        if not self._waits:
-            raise NotReadyError(why)
 
 
 def environment(ours: Mapping[str, str], named: Sequence[str]) -> dict[str, str]:

@@ -34,14 +34,13 @@ def run(
 ) -> None:
     """Supervise in the foreground until the work is done, held, paused or stopped. Ctrl-C stops in good order."""
     from longwatch.cli.session import Session  # noqa: PLC0415 - help needs none of it
+    from longwatch.kernel.lifecycle import ends  # noqa: PLC0415 - likewise
 
     with exits():
-        session = Session(
-            watch_at(watch_dir), as_json=as_json, inherited=lease, ready=ready, waits=not no_wait
-        )
+        session = Session(watch_at(watch_dir), as_json=as_json, inherited=lease, ready=ready)
         if refresh_baseline:
             session.refresh()
-        code = session.run(max_cycles=1 if once else max_cycles, stay=stay)
+        code = session.run(max_cycles=1 if once else max_cycles, ends=ends(stay=stay, waits=not no_wait))
     raise typer.Exit(int(code))
 
 

@@ -17,7 +17,7 @@ class Note(msgspec.Struct, frozen=True):
     data: Mapping[str, str | int | float | bool | None] = {}
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True):
+class Event(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One entry of the log."""
 
     seq: int

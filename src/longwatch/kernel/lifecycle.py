@@ -4,6 +4,7 @@ Wish and fact are apart (specification K12): a request changes the *desired* sta
 *phase*, and only along an edge of `EDGES`. The application's own state is elsewhere; the two never mix.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 import msgspec
@@ -165,7 +166,7 @@ DRAINING = frozenset({P.PAUSING, P.STOPPING})
 KEEPS_WAIT = frozenset({E.BEGIN, E.STARTED, E.WAIT, E.DRAINED, E.HALT})
 """Events that leave a deadline standing; all others cut it."""
 
-EXIT_CODES: dict[Phase, ExitCode] = {
+EXIT_CODES: Mapping[Phase, ExitCode] = {
     P.PAUSED: ExitCode.OK,
     P.STOPPED: ExitCode.OK,
     P.COMPLETE: ExitCode.OK,
@@ -173,7 +174,13 @@ EXIT_CODES: dict[Phase, ExitCode] = {
     P.NEEDS_RECONCILE: ExitCode.NEEDS_RECONCILE,
     P.EXHAUSTED: ExitCode.EXHAUSTED,
 }
-"""Phases in which `run` ends, and with what."""
+"""Phases in which a run ends, and with what."""
+
+
+def ends(*, stay: bool, waits: bool) -> Mapping[Phase, ExitCode]:
+    """Return the phases in which such a run ends: one that stays does not end paused, one that does not wait ends waiting."""
+    chosen = {phase: code for phase, code in EXIT_CODES.items() if not (stay and phase is Phase.PAUSED)}
+    return chosen if waits else {**chosen, Phase.WAITING: ExitCode.NOT_READY}
 
 
 class Verdict(StrEnum):

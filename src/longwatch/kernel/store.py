@@ -4,6 +4,7 @@ SQLite in WAL mode with synchronous=FULL: a commit that returned survives `kill 
 not return either happened whole or not at all, and readers never block.
 """
 
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -178,13 +179,28 @@ class Store:
             rows = self._sql.execute(f"{_EVENTS} WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit))
             yield from map(journal.event, rows)
 
-    def latest(self, *, before: int, kind: str = "", text: str = "", limit: int) -> tuple[Event, ...]:
-        """Return the last events before a number, newest first, whose kind begins and whose body contains so."""
-        wanted = "kind >= ? AND kind < ? || char(1114111) AND (? = '' OR instr(lower(body), lower(?)) > 0)"
+    def told(self, kinds: Iterable[str], *, before: str = "") -> Iterator[Event]:
+        """Yield the events of some kinds in order, and with them each that stands right before one of kind `before`."""
+        wanted = (
+            "kind IN (SELECT value FROM json_each(?)) OR seq IN (SELECT seq - 1 FROM events WHERE kind = ?)"
+        )
         with self._translated():
             rows = self._sql.execute(
-                f"{_EVENTS} WHERE seq < ? AND {wanted} ORDER BY seq DESC LIMIT ?",
-                (before, kind, kind, text, text, limit),
+                f"{_EVENTS} WHERE {wanted} ORDER BY seq", (_json(sorted(kinds)).decode(), before)
+            )
+            yield from map(journal.event, rows)
+
+    def latest(
+        self, *, before: int, after: int = 0, kind: str = "", text: str = "", limit: int
+    ) -> tuple[Event, ...]:
+        """Return the last events between two numbers, newest first, whose kind begins and whose body contains so."""
+        wanted = (
+            "kind >= ? AND kind < ? || char(1114111) AND (? = '' OR CAST(body AS TEXT) LIKE ? ESCAPE '\\')"
+        )
+        with self._translated():
+            rows = self._sql.execute(
+                f"{_EVENTS} WHERE seq < ? AND seq > ? AND {wanted} ORDER BY seq DESC LIMIT ?",
+                (before, after, kind, kind, text, _containing(text), limit),
             )
             return tuple(map(journal.event, rows))
 
@@ -377,6 +393,12 @@ class Store:
             raise StateError(
                 f"{self.path} holds something that this program did not write: {error}."
             ) from error
+
+
+def _containing(text: str) -> str:
+    """Return the pattern that finds words in a body, which is JSON; the signs of patterns stand for themselves."""
+    inside = re.sub(r"[%_\\]", r"\\\g<0>", _json(text).decode()[1:-1])
+    return f"%{inside}%"
 
 
 def _decode(raw: object, kind: type[_Value]) -> _Value:

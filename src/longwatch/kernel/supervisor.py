@@ -6,7 +6,7 @@ blocks for long: it sleeps on the ends of its children, on the bell that rings a
 
 import os
 import signal
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import FrameType
 from typing import Generic
 
@@ -78,15 +78,18 @@ class Supervisor(Generic[S, T]):
         self._state: S
         self._signals = 0
         self._cycles = 0
+        self._max_cycles: int | None = None
+        self._ends = EXIT_CODES
         self._moved = False
         self._beaten_s = 0.0
 
-    def run(self, *, max_cycles: int | None = None, stay: bool = False) -> ExitCode:
-        """Work until the watch ends, and return why as an exit code. With `stay`, a pause does not end the run."""
+    def run(self, *, max_cycles: int | None = None, ends: Mapping[Phase, ExitCode] = EXIT_CODES) -> ExitCode:
+        """Work until the watch is in a phase of `ends`, and return its exit code there."""
+        self._max_cycles, self._ends = max_cycles, ends
         self._open()
         listening = bell.hang(self._watch.bell)
         try:
-            while (code := self._turn(max_cycles, stay=stay)) is None:
+            while (code := self._turn()) is None:
                 self._sleep(listening)
         finally:
             os.close(listening)
@@ -139,7 +142,7 @@ class Supervisor(Generic[S, T]):
 
     # -- one turn
 
-    def _turn(self, max_cycles: int | None, *, stay: bool) -> ExitCode | None:
+    def _turn(self) -> ExitCode | None:
         self._moved = False
         self._obey_signals()
         self._obey_requests()
@@ -148,14 +151,9 @@ class Supervisor(Generic[S, T]):
         self._crew.press()
         self._beat()
         self._drain()
-        if self._crew.active or not (self._signals or self._life.phase in EXIT_CODES):
-            return self._proceed(max_cycles)
-        return self._ending(stay=stay)
-
-    def _ending(self, *, stay: bool) -> ExitCode | None:
-        if stay and self._life.phase is Phase.PAUSED and not self._signals:
-            return None
-        return EXIT_CODES.get(self._life.phase, ExitCode.OK)
+        if self._crew.active or not (self._signals or self._life.phase in self._ends):
+            return self._proceed()
+        return self._ends.get(self._life.phase, ExitCode.OK)
 
     def _obey_signals(self) -> None:
         if not self._signals:
@@ -272,7 +270,7 @@ class Supervisor(Generic[S, T]):
         elif life.phase is Phase.WAITING and (life.wait is None or remaining_s(life.wait, now()) <= 0):
             self._step_to(Event.DUE, Note("watch.due", "The wait is over."))
 
-    def _proceed(self, max_cycles: int | None) -> ExitCode | None:
+    def _proceed(self) -> ExitCode | None:
         held = self._signals or self._life.halt is not None
         if held or self._life.phase not in {Phase.IDLE, Phase.RUNNING}:
             return None
@@ -288,20 +286,20 @@ class Supervisor(Generic[S, T]):
         if self._crew.waiting:
             self._begin(self._crew.waiting)
             return None
-        return self._follow(self._line.decide(self._state, self._crew.steps(), moment), max_cycles)
+        return self._follow(self._line.decide(self._state, self._crew.steps(), moment))
 
     def _goes_on(self, moment: Instant) -> bool:
         """Begin what continues a piece of work, while only new pieces have to wait; return whether there is any."""
         decision = self._line.decide(self._state, self._crew.steps(), moment) if self._life.only_new else None
         if not isinstance(decision, Start) or {s.cycle for s in decision.steps} != {Cycle.CONTINUES}:
             return False
-        self._follow(decision, None)
+        self._follow(decision)
         return True
 
-    def _follow(self, decision: Decision[T], max_cycles: int | None) -> ExitCode | None:
+    def _follow(self, decision: Decision[T]) -> ExitCode | None:
         match decision:
             case Start(steps):
-                enough = max_cycles is not None and self._cycles >= max_cycles
+                enough = self._max_cycles is not None and self._cycles >= self._max_cycles
                 if enough and any(step.cycle.new for step in steps):
                     return None if self._crew.active else ExitCode.OK
                 self._begin([self._crew.enlist(step) for step in steps if step.id not in self._crew.steps()])

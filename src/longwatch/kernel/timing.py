@@ -15,7 +15,7 @@ from datetime import datetime
 import msgspec
 
 
-class Span(msgspec.Struct, frozen=True, kw_only=True):
+class Span(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One measured stretch of work: monotonic duration, wall start (UTC, ISO 8601) and the phase it belongs to."""
 
     phase: str

@@ -12,7 +12,7 @@ import pytest
 from tests.support import toy
 
 from longwatch.kernel.errors import ExitCode
-from longwatch.kernel.lifecycle import Desired, Phase
+from longwatch.kernel.lifecycle import Desired, Phase, ends
 from longwatch.kernel.line import Cycle, Recovery, Start
 from longwatch.kernel.request import Request, Verb
 from longwatch.kernel.settings import Backoff, Host
@@ -132,6 +132,16 @@ def test_requests_made_while_nobody_runs_are_obeyed_in_their_order(tmp_path):
     ask(watch, Verb.RESUME)
     assert toy.supervisor(watch).run() is ExitCode.OK
     assert toy.state(watch).done == ("one",)
+
+
+@pytest.mark.guarantee("K11", "K15")
+def test_a_run_that_stays_goes_on_after_a_pause(tmp_path):
+    watch = toy.make(tmp_path, (toy.step("one"),))
+    ask(watch, Verb.PAUSE)
+    resuming = later(lambda: read(watch)[0].phase is Phase.PAUSED, lambda: ask(watch, Verb.RESUME))
+    assert toy.supervisor(watch).run(ends=ends(stay=True, waits=True)) is ExitCode.OK
+    resuming.join()
+    assert (read(watch)[0].phase, toy.state(watch).done) == (Phase.COMPLETE, ("one",))
 
 
 @pytest.mark.guarantee("K13")
