@@ -13,7 +13,8 @@ from longwatch.kernel.errors import ConfigError
 from longwatch.learn import registry, splits
 from longwatch.learn.curriculum.catalogue import FAMILIES, all_templates
 from longwatch.learn.curriculum.generated import Generated
-from longwatch.learn.curriculum.render import LEAST_CASES, build, task
+from longwatch.learn.curriculum.render import build, task
+from longwatch.learn.curriculum.template import LEAST_CASES
 from longwatch.learn.tasks import Cases, Language, Split, Task
 
 BOTH = (Language.PYTHON, Language.JAVASCRIPT)

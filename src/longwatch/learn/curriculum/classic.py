@@ -1,4 +1,4 @@
-"""Templates written by hand: one function in both languages, with constants marked `$k` and the like."""
+"""Templates written by hand: one function in each language, with constants marked `$k` and the like."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -8,8 +8,9 @@ from string import Template as Text
 
 import msgspec
 
+from longwatch.learn.curriculum.solutions import table
 from longwatch.learn.curriculum.template import Arguments, Constants, Problem, Template, side_at
-from longwatch.learn.tasks import Json
+from longwatch.learn.tasks import Json, Language
 
 _SIGNATURE = re.compile(r"^def (\w+)\(([^)]*)\):", re.MULTILINE)
 _RANDOM_CALLS = 6
@@ -56,7 +57,10 @@ def _build(classic: Classic, constants: Constants, random: Random) -> Problem:
         name=name,
         parameters=tuple(parameters.split(", ")),
         sentence=Text(classic.sentence).substitute(code),
-        python=Text(classic.python).substitute(code).strip("\n") + "\n",
-        javascript=Text(classic.javascript).substitute(code).strip("\n") + "\n",
+        references={
+            Language.PYTHON: Text(classic.python).substitute(code).strip("\n") + "\n",
+            Language.JAVASCRIPT: Text(classic.javascript).substitute(code).strip("\n") + "\n",
+            **table.classic(name, constants),
+        },
         calls=tuple(classic.data(random) for _ in range(_RANDOM_CALLS)) + classic.edges,
     )

@@ -10,21 +10,23 @@ from longwatch.kernel import digest
 from longwatch.kernel.digest import Digest
 from longwatch.kernel.errors import ConfigError
 from longwatch.learn.curriculum.catalogue import FAMILIES, all_templates
+from longwatch.learn.curriculum.dialects import DIALECTS
 from longwatch.learn.curriculum.order import Walk
+from longwatch.learn.curriculum.putting import UnsayableError
 from longwatch.learn.curriculum.render import build, task
 from longwatch.learn.curriculum.template import Template
 from longwatch.learn.sources.source import LeftOut, Row
 from longwatch.learn.tasks import Language
 
-LANGUAGES = (Language.PYTHON, Language.JAVASCRIPT)
-"""What each template has a reference in."""
+LANGUAGES = (Language.PYTHON, Language.JAVASCRIPT, *DIALECTS)
+"""What problems are put in: all of them in the first two, those with a reference in the others."""
 
 
 class Generated:
     """Problems by seed. Row `i` is the same for ever, whatever was drawn before."""
 
     name = "generated"
-    revision = "1"
+    revision = "2"
     length = None
     provenance = (
         "made by this program from its own templates; no person's prompts, files or conversations are read"
@@ -75,8 +77,13 @@ class Generated:
                 number=row, left_out=(LeftOut(name, "its tests would not tell right from constant answers"),)
             )
         place = f"s{self._seed}.{row}"
-        tasks = tuple(task(template, built, language, name=name, row=place) for language in self._languages)
-        return Row(number=row, tasks=tasks)
+        tasks, left_out = [], []
+        for language in self._languages:
+            try:
+                tasks.append(task(template, built, language, name=name, row=place))
+            except UnsayableError as error:
+                left_out.append(LeftOut(f"{name}.{place}.{language}", str(error)))
+        return Row(number=row, tasks=tuple(tasks), left_out=tuple(left_out))
 
 
 def _check(languages: tuple[Language, ...], levels: tuple[int, ...], families: tuple[str, ...]) -> None:
@@ -86,7 +93,7 @@ def _check(languages: tuple[Language, ...], levels: tuple[int, ...], families: t
     for language in languages:
         if language not in LANGUAGES:
             raise ConfigError(
-                f"[curriculum] languages: problems are generated in {' and '.join(LANGUAGES)}, not in {language}"
+                f"[curriculum] languages: problems are generated in {', '.join(LANGUAGES)}, not in {language}"
             )
     for level in levels:
         if level not in known:

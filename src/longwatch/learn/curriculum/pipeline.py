@@ -21,10 +21,12 @@ from longwatch.learn.curriculum.parts import (
     Finish,
     Keep,
 )
+from longwatch.learn.curriculum.solutions import table
+from longwatch.learn.curriculum.solutions.solution import Parts
 from longwatch.learn.curriculum.template import Arguments, Constants, Problem, Template, camel
 from longwatch.learn.curriculum.words import CHARACTER_EACHES, CHARACTER_KEEPS, TEXT_FINISHES
 from longwatch.learn.splits import side_of
-from longwatch.learn.tasks import Json
+from longwatch.learn.tasks import Json, Language
 
 _KEEPS = {"number": NUMBER_KEEPS, "word": WORD_KEEPS, "character": CHARACTER_KEEPS}
 _EACHES = {"number": NUMBER_EACHES, "word": WORD_EACHES, "character": CHARACTER_EACHES}
@@ -83,8 +85,11 @@ def templates(items: Items) -> Iterator[Template]:
 
 
 def _finishes(items: Items, each: Each | None) -> tuple[Finish, ...]:
-    gives = each.gives if each else items.kind
-    return NUMBER_FINISHES if gives == "number" else TEXT_FINISHES
+    return NUMBER_FINISHES if _gives(items, each) == "number" else TEXT_FINISHES
+
+
+def _gives(items: Items, each: Each | None) -> str:
+    return each.gives if each else items.kind
 
 
 def _sensible(items: Items, steps: Steps) -> bool:
@@ -114,9 +119,24 @@ def _build(items: Items, steps: Steps, constants: Constants, random: Random) -> 
         name=name,
         parameters=items.parameters,
         sentence=_sentence(items, steps, constants, random),
-        python=_python(items, steps, constants, name),
-        javascript=_javascript(items, steps, constants, camel(name)),
+        references={
+            Language.PYTHON: _python(items, steps, constants, name),
+            Language.JAVASCRIPT: _javascript(items, steps, constants, camel(name)),
+            **table.composed(name, items.parameters, _parts(items, steps), constants),
+        },
         calls=tuple(items.data(random) for _ in range(_RANDOM_CALLS)) + items.edges,
+    )
+
+
+def _parts(items: Items, steps: Steps) -> Parts:
+    return Parts(
+        items=f"{items.family}.{items.name}",
+        item=items.item,
+        kind=items.kind,
+        keep=steps.keep.name if steps.keep else "",
+        each=steps.each.name if steps.each else "",
+        gives="number" if _gives(items, steps.each) == "number" else "text",
+        finish=steps.finish.name,
     )
 
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import msgspec
 
-from longwatch.learn.curriculum.template import Arguments, Problem, Template, camel
+from longwatch.learn.curriculum.dialects import DIALECTS
+from longwatch.learn.curriculum.putting import Put, put
+from longwatch.learn.curriculum.template import Arguments, Problem, Template, camel, tell_apart, telling
 from longwatch.learn.sources.asking import ask
 from longwatch.learn.tasks import Case, Cases, Json, Language, Task
 
 Built = tuple[Problem, tuple[Case, ...]]
-LEAST_CASES = 6
 _TRIES = 20
-_EXAMPLES = 2
 
 
 def build(template: Template, number: int, random: Random) -> Built | None:
@@ -22,16 +22,19 @@ def build(template: Template, number: int, random: Random) -> Built | None:
     for _ in range(_TRIES):
         problem = template.build(template.constants(number), random)
         cases = _cases(problem)
-        if len(cases) >= LEAST_CASES and len({_text(case.expected) for case in cases}) > 1:
+        if tell_apart(cases):
             return problem, cases
     return None
 
 
 def task(template: Template, built: Built, language: Language, *, name: str, row: str) -> Task:
-    """One language's version of a problem; `name` is the problem's, `row` tells where in the source it stands."""
+    """One language's version of a problem; `name` is the problem's, `row` tells where in the source it stands.
+
+    Raises:
+        UnsayableError: there is none.
+    """
     problem, cases = built
-    python = language is Language.PYTHON
-    entry = problem.name if python else camel(problem.name)
+    shown = put(problem, cases, language) if language in DIALECTS else _plainly(problem, cases, language)
     return Task(
         id=f"{name}.{row}.{language.value}",
         problem=name,
@@ -40,10 +43,21 @@ def task(template: Template, built: Built, language: Language, *, name: str, row
         language=language,
         level=template.level,
         split=template.split,
-        prompt=_prompt(problem, cases, language, entry),
+        prompt=shown.prompt,
+        entry_point=shown.entry_point,
+        tests=shown.tests,
+        reference=shown.reference,
+    )
+
+
+def _plainly(problem: Problem, cases: tuple[Case, ...], language: Language) -> Put:
+    """The version in a language that is judged in two processes, and whose tests are the values themselves."""
+    entry = problem.name if language is Language.PYTHON else camel(problem.name)
+    return Put(
         entry_point=entry,
+        prompt=_prompt(problem, cases, language, entry),
         tests=Cases(cases=cases),
-        reference=problem.python if python else problem.javascript,
+        reference=problem.references[language],
     )
 
 
@@ -55,7 +69,7 @@ def _cases(problem: Problem) -> tuple[Case, ...]:
 
 def _compiled(problem: Problem) -> Callable[..., Any]:
     space: dict[str, Any] = {}
-    exec(compile(problem.python, problem.name, "exec"), space)  # noqa: S102 - our own text, from this package
+    exec(compile(problem.references[Language.PYTHON], problem.name, "exec"), space)  # noqa: S102 - our own text, from this package
     function: Callable[..., Any] = space[problem.name]
     return function
 
@@ -72,11 +86,10 @@ def _text(value: Json | Arguments) -> str:
 
 def _prompt(problem: Problem, cases: tuple[Case, ...], language: Language, entry: str) -> str:
     signature = f"{entry}({', '.join(problem.parameters)})"
-    telling = [case for case in cases if case.expected] or list(cases)
     examples = [
         f"`{entry}({', '.join(_literal(argument, language) for argument in case.arguments)})` "
         f"returns `{_literal(case.expected, language)}`"
-        for case in telling[:_EXAMPLES]
+        for case in telling(cases)
     ]
     return ask(language, signature, problem.sentence, examples)
 

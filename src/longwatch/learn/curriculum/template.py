@@ -1,29 +1,31 @@
 """What a family of problems is made of: templates, each a pure function from constants and chance to a problem."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 from random import Random
 
 import msgspec
 
-from longwatch.learn.tasks import Json, Split
+from longwatch.learn.tasks import Case, Json, Language, Split
 
 Constants = Mapping[str, Json]
 Arguments = tuple[Json, ...]
 
+LEAST_CASES = 6
+_EXAMPLES = 2
 _TURNS = (Split.TRAIN, Split.CONFIRM, Split.TRAIN, Split.DEV, Split.TRAIN, Split.SEALED)
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """One problem with its reference in both languages. Its tests are calls; what they return is computed later."""
+    """One problem with its references. Its tests are calls; what they return is computed later, by the one in Python."""
 
     name: str
     """Of the function, in snake case."""
     parameters: tuple[str, ...]
     sentence: str
     """What to do, in words."""
-    python: str
-    javascript: str
+    references: Mapping[Language, str]
+    """In Python, in JavaScript, and in the languages of `solutions` that have one."""
     calls: tuple[Arguments, ...]
     """Arguments of each call as plain data; the first ones serve as examples in the prompt."""
 
@@ -62,3 +64,14 @@ def camel(name: str) -> str:
     """`snake_case` as `snakeCase`, JavaScript's custom."""
     first, *rest = name.split("_")
     return first + "".join(part.capitalize() for part in rest)
+
+
+def tell_apart(cases: Sequence[Case]) -> bool:
+    """Whether these are enough, and no constant answer passes them."""
+    return len(cases) >= LEAST_CASES and len({msgspec.json.encode(case.expected) for case in cases}) > 1
+
+
+def telling(cases: Iterable[Case]) -> list[Case]:
+    """The examples of a prompt: the first that return something, if any do."""
+    cases = list(cases)
+    return ([case for case in cases if case.expected] or cases)[:_EXAMPLES]

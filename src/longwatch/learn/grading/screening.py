@@ -14,6 +14,7 @@ _STUBS = {
     Language.PYTHON: "def {name}(*arguments, **named):\n    return None\n",
     Language.JAVASCRIPT: "function {name}() {{}}\n",
     # These go on where what is given ends; what a type forbids is not built, and so does not pass either.
+    Language.TYPESCRIPT: "    return null;\n}}\n",
     Language.JAVA: "        return null;\n",
     Language.CPP: "    return {{}};\n",
     Language.RUBY: "  nil\nend\n",
