@@ -1,4 +1,4 @@
-"""What only a learn watch has: `init learn`, `fetch`, `set-hours`, `continue` and `prune`."""
+"""What only learning has: `init learn`, `fetch`, `set-hours`, `continue`, `prune`, `export` and `grade`."""
 
 import sys
 from pathlib import Path
@@ -138,3 +138,42 @@ def export(
         if sys.stderr.isatty():
             sys.stderr.write("\r\033[K")
         show(made, as_json=as_json, text=lambda: exporting.text(made))
+
+
+def grade(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="Recorded answers, in one of the forms that the page on languages tells."
+        ),
+    ],
+    language: Annotated[
+        str, typer.Option("--language", help="The language of the answers, as `cpp` or `bash`.")
+    ],
+    *,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data",
+            metavar="DIR",
+            help="A folder of public files; by default your cache, which `fetch` fills.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Grade recorded answers to HumanEval or MultiPL-E here, and show which verdicts differ from those recorded."""
+    from longwatch.learn.fetching import public  # noqa: PLC0415 - help needs none of it
+    from longwatch.learn.student.cache import cache_folder  # noqa: PLC0415 - the same
+    from longwatch.observe import regrading  # noqa: PLC0415 - the same
+
+    def told(done: int, total: int) -> None:
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r\033[K{done} of {total}")
+            sys.stderr.flush()
+
+    with exits():
+        folder = data if data is not None else public(cache_folder())
+        seen = regrading.run(path, regrading.named(language), folder, told=told)
+        if sys.stderr.isatty():
+            sys.stderr.write("\r\033[K")
+        show(seen, as_json=as_json, text=lambda: regrading.text(seen))

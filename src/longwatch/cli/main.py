@@ -46,6 +46,7 @@ app.command("set-hours")(learn.set_hours)
 app.command("continue")(learn.continue_)
 app.command()(learn.prune)
 app.command()(learn.export)
+app.command()(learn.grade)
 
 
 def _version(asked: bool) -> None:  # noqa: FBT001 - typer's signature for callbacks

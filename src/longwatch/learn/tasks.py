@@ -63,6 +63,15 @@ class Program(msgspec.Struct, frozen=True, kw_only=True, tag="program"):
     """Defines `check(candidate)` (HumanEval), or holds bare assertions that call the entry point (MBPP)."""
 
 
+class Evaluator(StrEnum):
+    """Whose way of building and running a benchmark's programs is followed."""
+
+    MULTIPL_E = "multipl-e"
+    """That of MultiPL-E's authors."""
+    DEEPSEEK = "deepseek"
+    """That of DeepSeek-Coder's evaluation of the same benchmark, which Qwen's is made of: it judges some otherwise."""
+
+
 class OneFile(msgspec.Struct, frozen=True, kw_only=True, tag="one-file"):
     """Tests that are one program with the answer, as in most languages of MultiPL-E: a determined answer can forge its
     verdict, and reports say so.
@@ -74,6 +83,9 @@ class OneFile(msgspec.Struct, frozen=True, kw_only=True, tag="one-file"):
     """What stands after it."""
     stops: tuple[str, ...] = ()
     """An answer that goes on where `given` ends is cut where the first of these begins."""
+    literal: bool = False
+    """The answer stands between the two as it is: it is a part of a program that somebody else put together."""
+    evaluator: Evaluator = Evaluator.MULTIPL_E
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):

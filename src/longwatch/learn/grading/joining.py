@@ -36,16 +36,34 @@ def join(answer: str, tests: OneFile, name: str, script: Script) -> str:
     Raises:
         UnknownTestsError: what is given does not end with the head of that function.
     """
+    top, opening, own, code = _parts(answer, tests, name, script)
+    return f"{top}{opening}{own}{code}"
+
+
+def own(answer: str, tests: OneFile, name: str, script: Script) -> str:
+    """Return what of an answer comes into its program.
+
+    Raises:
+        UnknownTestsError: as `join`.
+    """
+    top, _, kept, _ = _parts(answer, tests, name, script)
+    return top + kept
+
+
+def _parts(answer: str, tests: OneFile, name: str, script: Script) -> tuple[str, str, str, str]:
+    """What a program is made of: imports, what was given, what is the answer's, and the tests."""
+    if tests.literal:
+        return "", tests.given, answer, tests.code
     head = head_in(tests.given, name, script)
     if not head:
         raise UnknownTestsError(f"what is given has no head of {name}")
-    own = _heads(name, script).search(answer)
-    if own is None:
-        return f"{tests.given}{_cut(answer, tests.stops)}\n{tests.code}"
+    found = _heads(name, script).search(answer)
+    if found is None:
+        return "", tests.given, f"{_cut(answer, tests.stops)}\n", tests.code
     opening = tests.given.removesuffix(head)
-    top, before = _before(answer[: own.start()], opening, script)
-    function = definition(answer[own.start() :], script.closer)
-    return f"{top}{opening}{before}{function}\n{_without_closer(tests.code, script.closer)}"
+    top, before = _before(answer[: found.start()], opening, script)
+    function = definition(answer[found.start() :], script.closer)
+    return top, opening, f"{before}{function}\n", _without_closer(tests.code, script.closer)
 
 
 def head_in(given: str, name: str, script: Script) -> str:
@@ -119,8 +137,12 @@ def witnessed(tests: OneFile, script: Script, nonce: str) -> OneFile:
 
 
 def trick(answer: str, given: str, script: Script) -> str:
-    """Return what in an answer no honest answer has; empty: nothing. What it was given it may say again."""
+    """Return what in an answer no honest answer has; empty: nothing. What it was given it may say again, and comments.
+
+    `answer` is what of it comes into the program.
+    """
     said = {line.strip() for line in given.split("\n")}
-    own = "\n".join(line for line in answer.split("\n") if line.strip() not in said)
-    found = re.search(script.tricks, own, re.MULTILINE)
+    lines = (line for line in answer.split("\n") if line.strip() not in said)
+    own_lines = "\n".join(line for line in lines if not line.lstrip().startswith(script.comment))
+    found = re.search(script.tricks, own_lines, re.MULTILINE)
     return found[0].strip() if found else ""

@@ -35,6 +35,8 @@ class Script(msgspec.Struct, frozen=True, kw_only=True):
     """A regular expression for what begins the definition of the function that is asked for."""
     closer: str = "}"
     """What the line begins with that ends a definition, in the definition's own indentation."""
+    comment: str = "//"
+    """A line that begins with it is none of code."""
     on_top: str = ""
     """Lines before an answer's definition that go to the top of the file (a regular expression); the others are left out.
     Empty: all of them stay where they are."""
@@ -62,10 +64,25 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     """`None`: answer and tests run in two processes, so nothing is ever built of both."""
 
 
+# What follows the name of a variable that holds a function.
+_ARROW = r"[^=\n]*=\s*(?:async\s*)?(?:function\b|\w+\s*=>|(?:<[^>]*>)?\([^;]*?\)\s*(?::[^;=]*)?=>)"
+# One problem is honestly solved by evaluating what was put together: only with what hides a word is that a trick.
+_EVALUATED = r"\b(?:eval|Function)\s*\("
+_HIDDEN = r"(?:require|import|callee|constructor|reverse|atob|fromC(?:har|ode)|\\[xu]|['\"]\s*\+\s*['\"])"
 # A line that has the name before its first parenthesis, and opens a block: no call, no comment and no declaration.
 _BLOCK = rf"^(?![ \t]*\*)[^\n(/#=.]*\b{NAME}\s*\([^;]*?\)[^;{{}}]*\{{"
 _BESIDE = f"8<<'END'\n{NONCE}\nEND"
 """The nonce comes by a pipe of its own."""
+# PHP before 8.2, which the authors had, makes one empty piece of an empty text; a function that is disabled can be written.
+_STR_SPLIT = """function str_split($text, $size = 1) {
+    if (is_array($text)) { throw new TypeError('str_split(): Argument #1 ($string) must be of type string, array given'); }
+    if ($size < 1) { throw new ValueError('str_split(): Argument #2 ($length) must be greater than 0'); }
+    for ($pieces = [substr($text, 0, $size)], $at = $size; $at < strlen($text); $at += $size) {
+        $pieces[] = substr($text, $at, $size);
+    }
+    return $pieces;
+}
+"""
 _JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto"
 _TUPLES = "/usr/share/java/javatuples.jar"
 
@@ -93,11 +110,12 @@ RUNTIMES: Mapping[Language, Runtime] = {
             build="tsc --target esnext --strict false program.ts",
             run="node program.js",
             witness=f"\nrequire('fs').writeSync(1, '{NONCE}\\n');\n",
-            head=rf"(?:^|(?<=^export ))[ \t]*(?:async\s+)?(?:function|const|let|var)\s+{NAME}\b",
+            # A variable of the function's own name is no definition: only what is a function.
+            head=rf"(?:^|(?<=^export ))[ \t]*(?:async\s+)?(?:function\s+{NAME}\b|(?:const|let|var)\s+{NAME}\b{_ARROW})",
             # It would make a module of the file, in which the tests' `require` does not exist.
             dropped=r"^export\s+(?:default\s+)?",
-            tricks=r"\brequire\s*\(\s*['\"](?!(?:node:)?crypto['\"])|\bprocess\s*[.\[]|\bglobalThis\b|\beval\s*\("
-            r"|\bnew\s+Function\b|__(?:file|dir)name|\bassert\s*[.=\[]",
+            tricks=r"\brequire\s*\(\s*['\"](?!(?:node:)?crypto['\"])|\bprocess\s*[.\[]|\bglobalThis\b|__(?:file|dir)name"
+            rf"|\bassert\s*[.=\[]|(?s:{_EVALUATED}.*{_HIDDEN}|{_HIDDEN}.*{_EVALUATED})",
         ),
     ),
     Language.JAVA: Runtime(
@@ -197,6 +215,7 @@ RUNTIMES: Mapping[Language, Runtime] = {
             f"exit!(1) unless Test::Unit::AutoRunner.run\nputs '{NONCE}'\n",
             head=rf"^[ \t]*def\s+(?:self\.)?{NAME}\b",
             closer="end",
+            comment="#",
             tricks=r"\bTest::|\b(?:module|class)\s+Test\b|__FILE__|\$0\b|\$PROGRAM_NAME|\bDATA\b|\b(?:File|IO|ObjectSpace)\s*\."
             r"|\bTracePoint\b|\bdef\s+(?:==|to_str\b|method\b|assert)",
         ),
@@ -209,13 +228,14 @@ RUNTIMES: Mapping[Language, Runtime] = {
         script=Script(
             file="program.php",
             # Behind a `?>` the rest of a file is printed as it stands: so the nonce does not stand in it.
-            run=f"php program.php {_BESIDE}",
+            run=f"php -d disable_functions=str_split program.php {_BESIDE}",
             binds=("/etc/alternatives", "/etc/php"),
-            witness="\nreadfile('php://fd/8');\n",
+            ends=r"(?:\?>\s*)?\Z",
+            witness=f"\nreadfile('php://fd/8');\n{_STR_SPLIT}",
             head=rf"^[ \t]*function\s+&?{NAME}\b",
             dropped=r"^\s*<\?php",
             tricks=r"php://|\bfile_get_contents\b|\bfopen\b|\bfile\s*\(|\breadfile\b|\b(?:show_source|highlight_file)\b|__(?:FILE|DIR)__"
-            r"|\b(?:include|require)(?:_once)?\s*[('\"]|^\s*namespace\b|\bSplFileObject\b",
+            r"|\b(?:include|require)(?:_once)?\s*[('\"]|^\s*namespace\b|\bSplFileObject\b|\bini_(?:set|get|restore)\b",
         ),
     ),
     Language.PERL: Runtime(
@@ -229,6 +249,7 @@ RUNTIMES: Mapping[Language, Runtime] = {
             run="perl program.pl",
             witness=f'\nprint "{NONCE}\\n";\n',
             head=rf"^[ \t]*sub\s+{NAME}\b",
+            comment="#",
             tricks=r"\bTest::Deep\b|\beq_deeply\b|\boverload\b|CORE::GLOBAL|\$0\b|__(?:FILE|DATA|END)__|\bopen\s*[(\s]\s*(?:my\b|[A-Z])",
         ),
     ),
@@ -246,8 +267,9 @@ RUNTIMES: Mapping[Language, Runtime] = {
             witness=f"local failed = lu.LuaUnit.run()\nif failed == 0 then print('{NONCE}') end\nos.exit(failed)\n",
             head=rf"^[ \t]*(?:local\s+)?(?:function\s+{NAME}\b|{NAME}\s*=\s*function\b)",
             closer="end",
-            tricks=r"\bluaunit\b|\blu\s*\.|\bpackage\s*\.|\bio\s*\.\s*(?:open|lines|input|popen)|\bdebug\s*\.|\b(?:do|load)file\b|__eq\b"
-            r"|\b_G\b|\barg\s*\[",
+            comment="--",
+            tricks=r"\bluaunit\b|\blu\s*\.|\bpackage\s*\.|\bio\s*(?:\[|\.\s*(?:open|lines|input|popen))|\bdebug\s*\.|\b(?:do|load)file\b|__eq\b"
+            r"|\b_G\b",
         ),
     ),
     Language.BASH: Runtime(
@@ -260,11 +282,13 @@ RUNTIMES: Mapping[Language, Runtime] = {
             # Programs of awk have a $0, too: so the nonce does not stand in the file.
             run=f"bash program.sh {_BESIDE}",
             binds=("/etc/alternatives",),
-            hidden=("/usr/bin/bc",),
+            hidden=tuple(f"/usr/bin/{one}" for one in ("bc", "dc", "jq", "xxd")),
             witness="\ncat <&8\n",
             head=rf"^[ \t]*(?:function\s+{NAME}\b|{NAME}\s*\(\s*\))",
-            tricks=r"<&\s*[\d$]|/dev/fd|\bBASH_(?:SOURCE|ARGV0|ENV)\b|\btrap\b|\bshopt\b|\breadonly\b|\bdeclare\s+-\w*[fr]"
-            r"|\b(?:set|cat|candidate|run_test)\s*\(\s*\)|\bfunction\s+(?:set|cat|candidate|run_test)\b|\bset\s+\+",
+            comment="#",
+            tricks=r"<&\s*[\d$]|/dev/fd|\bBASH_(?:SOURCE|ARGV0|ENV)\b|\btrap\b|\b(?:readonly|declare|typeset|export)\s+-\w*f"
+            r"|\bshopt\b(?!\s+-[su]\s+(?:nocasematch|nocaseglob|extglob|nullglob|globstar)\s*(?:$|[;&|]))"
+            r"|\b(?:set|cat|candidate|run_test)\s*\(\s*\)|\bfunction\s+(?:set|cat|candidate|run_test)\b",
         ),
     ),
     Language.R: Runtime(
@@ -278,6 +302,7 @@ RUNTIMES: Mapping[Language, Runtime] = {
             binds=("/etc/alternatives", "/etc/R"),
             witness=f'\ncat("{NONCE}\\n")\n',
             head=rf"^[ \t]*{NAME}\s*(?:<-|=)\s*function\b",
+            comment="#",
             tricks=r"\b(?:stopifnot|isTRUE|all\.equal(?:\.\w+)?)[\"'`]?\s*(?:<<?-|=[^=]|,)|\bcommandArgs\b|\breadLines\b"
             r"|\bfile\s*\(|\bsource\s*\(|\bsys\.\w+\s*\(|\bon\.exit\b",
         ),
@@ -300,7 +325,7 @@ RUNTIMES: Mapping[Language, Runtime] = {
             head=_BLOCK,
             on_top=r"^\s*using\s+[\w.=\s]+;",
             tricks=r"\bDebug\s*\.(?!\s*(?:Assert|Write))|\bTrace\s*\.|\bListeners\b|\bclass\s+Debug\b|\bFile\s*\.|\bStreamReader\b"
-            r"|\bReflection\b|\boperator\s*==|\bbool\s+Equals\s*\(|\bEnvironment\s*\.|\bSetError\b|/proc/",
+            r"|\bReflection\b|\boperator\s*==|\bbool\s+Equals\s*\(|\bEnvironment\s*\.(?!\s*NewLine\b)|\bSetError\b|/proc/",
         ),
     ),
 }

@@ -16,7 +16,8 @@ from longwatch.learn.grading import joining, scripts
 from longwatch.learn.grading.bounds import Bounds
 from longwatch.learn.grading.cell import Cell, Ended, InfraError
 from longwatch.learn.grading.comparison import equal, tree_of
-from longwatch.learn.grading.languages import SCRIPTS, Script
+from longwatch.learn.grading.evaluators import script_of
+from longwatch.learn.grading.languages import Script
 from longwatch.learn.grading.runtimes import ANSWER, PROGRAM, Launch, launch
 from longwatch.learn.grading.wire import (
     AbandonedError,
@@ -131,7 +132,7 @@ class _Attempt:
                 with self._cell(self._role(ANSWER)) as cell, self._cell(self._role(PROGRAM)) as judge:
                     self._program(cell, judge, tests)
             case OneFile() as tests:
-                self._one_file(tests, SCRIPTS[self._task.language])
+                self._one_file(tests, script_of(self._task.language, tests.evaluator))
 
     def _role(self, role: str) -> Launch:
         return launch(self._task.language, role, self._bounds)
@@ -184,15 +185,15 @@ class _Attempt:
                 raise _Failed("the tests' process reported without its nonce")
 
     def _one_file(self, tests: OneFile, script: Script) -> None:
-        trick = joining.trick(self._source, tests.given, script)
-        if trick:
-            raise _Failed(f"it has what no honest answer has: {trick}")
-        nonce = secrets.token_hex(16)
+        nonce, name = secrets.token_hex(16), self._task.entry_point
         try:
-            told = joining.witnessed(tests, script, nonce)
-            program = joining.join(self._source, told, self._task.entry_point, script)
+            own = joining.own(self._source, tests, name, script)
+            program = joining.join(self._source, joining.witnessed(tests, script, nonce), name, script)
         except joining.UnknownTestsError as error:
             raise InfraError(f"task {self._task.id}: {error}; correct its source") from error
+        trick = joining.trick(own, tests.given, script)
+        if trick:
+            raise _Failed(f"it has what no honest answer has: {trick}")
         data = program.encode("utf-8", "replace")
         wanted = scripts.launch(self._task.language, script, len(data), nonce, self._bounds)
         with self._cell(msgspec.structs.replace(wanted, code=data)) as cell:
