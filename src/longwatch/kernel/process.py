@@ -16,7 +16,7 @@ from longwatch.kernel import cgroup, tree
 from longwatch.kernel.child import Command, Identity, Monitor, ProcessRecord, Silent
 from longwatch.kernel.clock import stamp
 from longwatch.kernel.errors import LongwatchError
-from longwatch.kernel.identity import Stat, identify, send, snapshot
+from longwatch.kernel.identity import Stat, find_by_cookie, identify, send, snapshot
 from longwatch.kernel.limits import LimitHit, Limits, Observation, verdict
 from longwatch.kernel.meter import Meter
 from longwatch.kernel.pump import CappedLog, Pump
@@ -157,9 +157,13 @@ class _Supervision:
 
     def _sample(self) -> None:
         stats = snapshot()
-        usage = tree.usage(self._members(stats), memory_limit_bytes=self._limits.memory_bytes)
+        strangers = self._strangers() if self._command.elsewhere else frozenset()
+        usage = tree.usage(self._members(stats, strangers), memory_limit_bytes=self._limits.memory_bytes)
         self._meter.measure(usage, self._elapsed_s())
         self._reap(stats)
+
+    def _strangers(self) -> frozenset[int]:
+        return frozenset(found.pid for found in find_by_cookie(self._cookie))
 
     def _members(self, stats: tuple[Stat, ...], extra: frozenset[int] = frozenset()) -> tuple[Stat, ...]:
         seeds = (tree.own_children(stats) - self._known) | extra

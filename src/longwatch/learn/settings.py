@@ -15,6 +15,7 @@ from longwatch.learn.tasks import Language
 from longwatch.learn.teachers import settings as teachers
 from longwatch.learn.teachers.provenance import Teacher
 from longwatch.learn.teachers.settings import NETWORK, Teaching
+from longwatch.sandbox import choice
 
 
 class Student(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -182,6 +183,16 @@ class Readiness(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """How long all of it must hold, after it did not, before work begins again."""
 
 
+class SandboxSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[sandbox]`: where answers and their tests run. There is no way to run them without one."""
+
+    kind: str = "bubblewrap"
+    """`bubblewrap`; or `docker` or `podman`, which need an `image` and take fifty times as long for each start."""
+    image: str = ""
+    """For `docker` and `podman`: an image on this machine, best by its digest (`name@sha256:…`). All languages are its own,
+    in `/usr/bin`."""
+
+
 class LearnSettings(KernelSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole file."""
 
@@ -193,6 +204,7 @@ class LearnSettings(KernelSettings, frozen=True, kw_only=True, forbid_unknown_fi
     experiment: Hours = Hours()
     audit: Audit = Audit()
     readiness: Readiness = Readiness()
+    sandbox: SandboxSettings = SandboxSettings()
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -254,6 +266,7 @@ def problems(settings: LearnSettings) -> Iterator[Problem]:
     )
     yield from config.not_positive("experiment", settings.experiment, "rounds")
     yield from _readiness_problems(settings.readiness)
+    yield from choice.problems(settings.sandbox.kind, settings.sandbox.image, kinds=choice.CONFINING)
     if Language.PYTHON in settings.audit.languages:
         yield Problem(at("audit.languages", "python"), "is HumanEval's own language: take it out here")
     hours = settings.experiment.hours

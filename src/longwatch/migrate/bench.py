@@ -9,10 +9,11 @@ import msgspec
 
 from longwatch.kernel.child import ProcessRecord
 from longwatch.kernel.errors import ConfigError
+from longwatch.kernel.limits import Limits
 from longwatch.migrate.place import INSIDE, Place
 from longwatch.migrate.repository.checkout import object_folders
 from longwatch.migrate.repository.git import Git
-from longwatch.sandbox import SANDBOXES, Plan, Sandbox
+from longwatch.sandbox import Plan, Sandbox, sandbox_of
 from longwatch.sandbox.plan import HOME
 from longwatch.sandbox.toolchain import Toolchain, find
 
@@ -53,8 +54,9 @@ class Bench(msgspec.Struct, frozen=True, kw_only=True):
         network: bool = False,
         nested: bool = False,
         workdir: str = ".",
+        limits: Limits | None = None,
     ) -> Plan:
-        """Return the plan for one command in a checkout."""
+        """Return the plan for one command in a checkout; of the limits, a container holds those of memory and processes."""
         inside = self.inside(checkout)
         shared = (
             *((folder, folder) for folder in self.objects),
@@ -71,6 +73,8 @@ class Bench(msgspec.Struct, frozen=True, kw_only=True):
             environment={**self._basics(), **self.tools.environment, **environment},
             hand_on_environment=True,
             tmp_bytes=self.tmp_bytes,
+            memory_bytes=limits.memory_bytes if limits else None,
+            processes=limits.processes if limits else None,
             nested=nested,
         )
 
@@ -81,11 +85,14 @@ def bench_of(place: Place, programs: Sequence[str]) -> Bench:
     own = ((place.repository / name) if (place.repository / name).is_file() else name for name in programs)
     shared = tuple(place.repository / name for name in settings.share if (place.repository / name).exists())
     needed = (*own, *(folder / "bin" / "python" for folder in shared if (folder / "pyvenv.cfg").is_file()))
-    tools = find(tuple(str(name) for name in needed), os.environ.get("PATH", ""))
+    sandbox = sandbox_of(settings.kind, settings.image)
+    sandbox.tidy()
+    names = tuple(str(name) for name in needed)
+    tools = toolchain_of(sandbox) or find(names, os.environ.get("PATH", ""))
     source = () if place.source_root is None else (place.source_root.resolve(),)
     extra = (*(Path(folder).expanduser() for folder in settings.expose), *source)
     return Bench(
-        sandbox=SANDBOXES[settings.kind](),
+        sandbox=sandbox,
         tools=tools,
         # A virtual environment knows itself by the path it was made at, so what is shared stands there too.
         expose=tuple(dict.fromkeys((*tools.folders, *extra, *shared))),
@@ -93,6 +100,12 @@ def bench_of(place: Place, programs: Sequence[str]) -> Bench:
         objects=object_folders(Git.open(place.repository)),
         tmp_bytes=settings.tmp_bytes,
     )
+
+
+def toolchain_of(sandbox: Sandbox) -> Toolchain | None:
+    """Return the tools of a sandbox that brings its own; `None`: the host's are shown."""
+    path = sandbox.search_path()
+    return Toolchain(folders=(), path=path, environment={}) if path else None
 
 
 def _make_room(checkout: Path, relative: str) -> None:

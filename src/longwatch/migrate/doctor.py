@@ -19,6 +19,7 @@ from longwatch.migrate.queue.cards import Card
 from longwatch.migrate.repository.git import Git
 from longwatch.migrate.settings import MigrateSettings
 from longwatch.migrate.state import MigrateState, Status
+from longwatch.sandbox.choice import ENGINES
 
 _SHOWN = 10
 MIB = 1024 * 1024
@@ -127,6 +128,9 @@ def _preflight(place: Place) -> Iterator[Finding]:
 
 
 def _programs(place: Place) -> Iterator[Finding]:
+    if place.settings.sandbox.kind in ENGINES:
+        yield note("check program", "programs of checks come from the image, and are looked for when they run")
+        return
     for check in place.settings.checks:
         found = _find(check.argv[0], place.repository / check.cwd)
         yield _program("check program", check.name, check.argv[0], found)
@@ -149,12 +153,12 @@ def _worker(place: Place) -> Iterator[Finding]:
         return
     program = worker.argv[0] if worker.argv else worker.adapter
     found = _find(program, place.watch.root)
-    if found is None:
+    if found is None and place.settings.sandbox.kind not in ENGINES:
         yield wrong(
             "worker", f"{program} is not found", "install it, or write its whole path into worker.argv"
         )
         return
-    yield fine("worker", f"{worker.adapter}: {found}")
+    yield fine("worker", f"{worker.adapter}: {found or f'{program}, of the image'}")
     if worker.adapter == "acp":
         yield _greeting(place)
     for name in worker.environment:

@@ -17,7 +17,7 @@ from longwatch.migrate.queue.order import read_queue
 from longwatch.migrate.repository.git import Git
 from longwatch.migrate.repository.merging import OLDEST_GIT
 from longwatch.migrate.settings import MigrateSettings
-from longwatch.sandbox import SANDBOXES, proof
+from longwatch.sandbox import ENGINES, proof, sandbox_of
 
 PROOF = "sandbox-proof.json"
 
@@ -32,7 +32,7 @@ def prove(watch: Watch, settings: MigrateSettings) -> None:
     place = Place(watch, settings)
     refuse(watch.config, problems(place))
     SigningKey.load(watch.keys)
-    proof.prove(SANDBOXES[settings.sandbox.kind](), watch.hidden / PROOF)
+    proof.prove(sandbox_of(settings.sandbox.kind, settings.sandbox.image), watch.hidden / PROOF)
 
 
 def problems(place: Place) -> Iterator[Problem]:
@@ -84,7 +84,8 @@ def _worker_problems(place: Place) -> Iterator[Problem]:
     worker = place.settings.worker
     if worker.adapter == "replay" and not (place.watch.root / worker.argv[0]).is_dir():
         yield Problem(f"worker.argv = {list(worker.argv)}", "must name the folder of recorded attempts")
-    if worker.adapter in {"acp", "command"} and not _found(place, worker.argv[0]):
+    own = place.settings.sandbox.kind in ENGINES
+    if worker.adapter in {"acp", "command"} and not own and not _found(place, worker.argv[0]):
         yield Problem(
             f"worker.argv[0] = {worker.argv[0]!r}",
             f"is neither on PATH nor a file below {place.watch.root}: give its whole path",

@@ -15,11 +15,11 @@ from longwatch.kernel.settings import KernelSettings
 from longwatch.migrate import profiles
 from longwatch.migrate.names import bad_branch, bad_name, bad_path, bad_pattern, bad_remote
 from longwatch.migrate.profiles import Extension, Profile, QueueSettings
+from longwatch.sandbox import choice
 
 KIND = "migrate"
 FILE = "longwatch.toml"
 ADAPTERS = ("acp", "command", "replay", "codex", "claude")
-SANDBOXES = ("bubblewrap", "none")
 
 
 class Repository(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -149,7 +149,10 @@ class SandboxSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """`[sandbox]`: what the worker and the checks may see of this machine."""
 
     kind: str = "bubblewrap"
-    """`bubblewrap`, or `none`, which must be asked for: then nothing protects this machine from the worker."""
+    """`bubblewrap`; `docker` or `podman`, which need an `image`; or `none`, which must be asked for: then nothing protects
+    this machine from the worker."""
+    image: str = ""
+    """For `docker` and `podman`: an image on this machine, best by its digest (`name@sha256:…`). All programs are its own."""
     expose: tuple[str, ...] = ()
     """More folders that are shown read-only, at their own path (a tool chain under the home)."""
     share: tuple[str, ...] = ()
@@ -299,10 +302,7 @@ def _budget_problems(budget: Budget) -> Iterator[Problem]:
 
 
 def _sandbox_problems(sandbox: SandboxSettings) -> Iterator[Problem]:
-    if sandbox.kind not in SANDBOXES:
-        yield Problem(
-            at("sandbox.kind", sandbox.kind), f"is no sandbox{config.nearest(sandbox.kind, SANDBOXES)}"
-        )
+    yield from choice.problems(sandbox.kind, sandbox.image)
     yield from _refused("sandbox.expose", sandbox.expose, _bad_exposed)
     yield from _refused("sandbox.share", sandbox.share, _bad_shared)
     yield from config.not_positive("sandbox", sandbox, "tmp_bytes", "check_memory_bytes", "check_processes")

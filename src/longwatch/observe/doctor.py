@@ -17,8 +17,9 @@ from longwatch.kernel.store import Store
 from longwatch.kernel.watch import Watch
 from longwatch.observe import host, kinds
 from longwatch.observe.kinds import Application
+from longwatch.sandbox.choice import Sandboxing
 
-DEFAULT_SANDBOX = "bubblewrap"
+DEFAULT_SANDBOX = Sandboxing()
 
 
 class Examination(msgspec.Struct, frozen=True, kw_only=True):

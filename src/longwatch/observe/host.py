@@ -14,14 +14,16 @@ from pathlib import Path
 
 from longwatch.kernel import cgroup, files, service
 from longwatch.kernel.child import Command, ProcessRecord
-from longwatch.kernel.errors import ConfigError, LongwatchError
+from longwatch.kernel.errors import ConfigError, LongwatchError, NotReadyError
 from longwatch.kernel.files import free_bytes
 from longwatch.kernel.finding import Finding, fine, note, wrong
 from longwatch.kernel.identity import find_by_cookie
 from longwatch.kernel.limits import Limits
 from longwatch.kernel.process import new_cookie, run
 from longwatch.kernel.signing import PRIVATE_NAME, load_public
-from longwatch.sandbox import SANDBOXES
+from longwatch.sandbox import ENGINES, sandbox_of
+from longwatch.sandbox.choice import Sandboxing, pinned
+from longwatch.sandbox.engine import look, program_of
 from longwatch.sandbox.selftest import self_test
 
 __all__ = ["durable_write", "examine", "fork_escape", "free_bytes", "git", "key", "size", "unit"]
@@ -43,7 +45,7 @@ os.wait()
 """
 
 
-def examine(folder: Path, sandbox: str, *, commits: bool) -> Iterator[Finding]:
+def examine(folder: Path, sandbox: Sandboxing, *, commits: bool) -> Iterator[Finding]:
     """Look at the machine.
 
     `folder` is where writes are tried, `sandbox` the one that is to hold; git is looked at where something `commits`.
@@ -53,6 +55,7 @@ def examine(folder: Path, sandbox: str, *, commits: bool) -> Iterator[Finding]:
         yield git()
         yield from _identity(folder)
     yield from _sandbox(sandbox)
+    yield from _engines(sandbox)
     yield fork_escape()
     yield durable_write(folder)
     yield _control_groups()
@@ -128,8 +131,8 @@ def _said(*argv: str) -> str:
     return finished.stdout.decode("utf-8", "replace").strip() if finished.returncode == 0 else ""
 
 
-def _sandbox(name: str) -> Iterator[Finding]:
-    sandbox = SANDBOXES[name]()
+def _sandbox(chosen: Sandboxing) -> Iterator[Finding]:
+    name, sandbox = chosen.kind, sandbox_of(chosen.kind, chosen.image)
     if not sandbox.confines:
         text = f"sandbox.kind is {name}: nothing protects this machine and your files from the worker"
         yield note("sandbox", text, 'use "bubblewrap" where it can be installed')
@@ -142,6 +145,23 @@ def _sandbox(name: str) -> Iterator[Finding]:
         )
     if not failed:
         yield fine("sandbox", f"{name} held in all of {len(probes)} attempts to break out")
+    if chosen.image and not pinned(chosen.image):
+        text = f"sandbox.image = {chosen.image!r} may mean another image tomorrow"
+        yield note("sandbox", text, "write it with its digest, name@sha256:…")
+
+
+def _engines(chosen: Sandboxing) -> Iterator[Finding]:
+    """Say of each engine of containers whether it is here and answers; only the chosen one has to."""
+    for name in ENGINES:
+        if program_of(name) is None and name != chosen.kind:
+            continue
+        try:
+            engine = look(name)
+        except (ConfigError, NotReadyError) as error:
+            say = wrong if name == chosen.kind else note
+            yield say("containers", str(error), f"needed only for sandbox.kind = {name!r}")
+        else:
+            yield fine("containers", f"{name} {engine.version} answers, {engine.program}")
 
 
 def fork_escape() -> Finding:

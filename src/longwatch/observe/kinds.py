@@ -14,6 +14,7 @@ from longwatch.kernel.line import Line
 from longwatch.kernel.settings import KernelSettings
 from longwatch.kernel.store import Store
 from longwatch.kernel.watch import Watch
+from longwatch.sandbox.choice import Sandboxing
 
 if TYPE_CHECKING:
     # Signatures take time to load, and `status` has none to check.
@@ -56,8 +57,8 @@ class Application(Protocol):
         """Return what a piece of work changed, where the application has such a thing."""
 
     @property
-    def sandbox(self) -> str:
-        """Return the name of the sandbox that untrusted programs run in."""
+    def sandbox(self) -> Sandboxing:
+        """Return the sandbox that untrusted programs run in."""
 
     @property
     def commits(self) -> bool:
@@ -87,7 +88,7 @@ class _Migrate:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        return (*self.settings.observe.secrets, *self.settings.worker.environment)
+        return (*self.settings.observe.secrets, *self.settings.worker.environment, *self.sandbox.variables)
 
     def ready(self) -> None:
         from longwatch.migrate import preflight  # noqa: PLC0415 - only a run needs it
@@ -109,8 +110,8 @@ class _Migrate:
         return board.patch(self._watch, self.settings, known, name)
 
     @property
-    def sandbox(self) -> str:
-        return self.settings.sandbox.kind
+    def sandbox(self) -> Sandboxing:
+        return Sandboxing(self.settings.sandbox.kind, self.settings.sandbox.image)
 
     @property
     def commits(self) -> bool:
@@ -152,7 +153,7 @@ class _Learn:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        return self.settings.variables
+        return (*self.settings.variables, *self.sandbox.variables)
 
     def ready(self) -> None:
         from longwatch.learn import preflight  # noqa: PLC0415 - only a run needs it
@@ -186,8 +187,8 @@ class _Learn:
         """An adapter is no text."""
 
     @property
-    def sandbox(self) -> str:
-        return "bubblewrap"
+    def sandbox(self) -> Sandboxing:
+        return Sandboxing(self.settings.sandbox.kind, self.settings.sandbox.image)
 
     @property
     def commits(self) -> bool:

@@ -1,5 +1,6 @@
 """Confinement by bubblewrap: namespaces, no privileges, a root that holds only what is named. Needs no daemon."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -79,6 +80,8 @@ class Bubblewrap:
 
     name = "bubblewrap"
     confines = True
+    elsewhere = False
+    mend = "install bubblewrap 0.8 or newer and allow user namespaces (sysctl user.max_user_namespaces)"
 
     def __init__(self, program: str = "bwrap") -> None:
         self._program = program
@@ -98,6 +101,22 @@ class Bubblewrap:
             *("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(plan.workdir), "--"),
             *argv,
         )
+
+    def foundation(self) -> tuple[str, ...]:
+        """Return the program and when it was changed."""
+        program = shutil.which(self._program) or ""
+        return (program, str(Path(program).stat().st_mtime_ns if program else 0))
+
+    def tidy(self) -> None:
+        """Nothing is ever left."""
+
+    def search_path(self) -> str:
+        """The host's programs are shown."""
+        return ""
+
+    def toolchain(self) -> str:
+        """The host's tools are what runs inside."""
+        return ""
 
 
 def _isolation(plan: Plan) -> tuple[str, ...]:

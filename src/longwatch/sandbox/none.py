@@ -9,6 +9,8 @@ class NoSandbox:
 
     name = "none"
     confines = False
+    elsewhere = False
+    mend = 'use "bubblewrap"'
 
     def wrap(self, argv: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
         """Return the command line. Every folder must be planned at its own path: nothing can be moved here."""
@@ -23,3 +25,18 @@ class NoSandbox:
         clear = () if plan.hand_on_environment else ("-i",)
         variables = (f"{name}={value}" for name, value in environment(plan, home="/nonexistent").items())
         return ("env", *clear, "-C", str(plan.workdir), *variables, *argv)
+
+    def foundation(self) -> tuple[str, ...]:
+        """There is nothing to prove."""
+        return ()
+
+    def tidy(self) -> None:
+        """Nothing is ever left."""
+
+    def search_path(self) -> str:
+        """The host's programs are shown."""
+        return ""
+
+    def toolchain(self) -> str:
+        """The host's tools are what runs."""
+        return ""

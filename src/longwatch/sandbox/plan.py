@@ -37,6 +37,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     stands in the process list."""
     tmp_bytes: int = GIB
     """Size of each folder in memory: /tmp, /var/tmp, /dev/shm and the home."""
+    memory_bytes: int | None = None
+    """The most memory, and the most processes, where the sandbox itself has to hold them: a container is in no control group
+    of its supervisor's."""
+    processes: int | None = None
     nested: bool = False
     """Allow user namespaces inside: for a worker that brings a sandbox of its own."""
 
@@ -47,9 +51,25 @@ class Sandbox(Protocol):
     name: str
     confines: bool
     """False: nothing protects the host from the command."""
+    mend: str
+    """What to see to where its self-test fails."""
+    elsewhere: bool
+    """What runs inside does not descend from the command line, and is found by the cookie alone."""
 
     def wrap(self, argv: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
         """Return the command line that runs `argv` as planned."""
+
+    def foundation(self) -> tuple[str, ...]:
+        """Return what the answers of its self-test depend on, besides the machine and its user."""
+
+    def search_path(self) -> str:
+        """Return where programs are looked for inside, if the sandbox brings its own; empty: the host's are shown."""
+
+    def toolchain(self) -> str:
+        """Return what binds the programs inside to what ran; empty if they are the host's."""
+
+    def tidy(self) -> None:
+        """Take away what programs that were ended could not."""
 
 
 def environment(plan: Plan, *, home: str) -> dict[str, str]:

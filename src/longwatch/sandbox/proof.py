@@ -1,7 +1,6 @@
 """The self-test before work begins, once per boot: what it depends on is remembered, so that a restart is quick."""
 
 import os
-import shutil
 from pathlib import Path
 
 import msgspec
@@ -17,13 +16,12 @@ _BYTES = 64 * 1024
 
 
 class _Ground(msgspec.Struct, frozen=True, kw_only=True):
-    """What the answer depends on: another boot, user, program or version asks again."""
+    """What the answer depends on: another boot, user, version, program or image asks again."""
 
     boot: str
     user: int
     version: str
-    program: str
-    modified_ns: int
+    foundation: tuple[str, ...]
 
 
 def prove(sandbox: Sandbox, remembered: Path) -> None:
@@ -34,6 +32,7 @@ def prove(sandbox: Sandbox, remembered: Path) -> None:
     """
     if not sandbox.confines:
         return
+    sandbox.tidy()
     ground = _ground(sandbox)
     if _remembered(remembered) == ground:
         return
@@ -47,14 +46,11 @@ def prove(sandbox: Sandbox, remembered: Path) -> None:
 
 
 def _ground(sandbox: Sandbox) -> _Ground:
-    program = shutil.which("bwrap") or ""
-    modified_ns = Path(program).stat().st_mtime_ns if program else 0
     return _Ground(
         boot=boot_id(),
         user=os.getuid(),
         version=f"{__version__} {sandbox.name}",
-        program=program,
-        modified_ns=modified_ns,
+        foundation=sandbox.foundation(),
     )
 
 

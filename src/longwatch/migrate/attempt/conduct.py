@@ -71,6 +71,7 @@ def _fence(work: Work[MigrateStep], desk: Desk) -> fence.Fence:
 
 def _run(work: Work[MigrateStep], desk: Desk, launch: Launch) -> tuple[ProcessRecord, TraceState]:
     worker = desk.settings.worker
+    limits = _limits(desk.settings)
     plan = desk.bench.plan(
         desk.clone,
         # What a worker's own test runs would leave beside the sources is none of its work.
@@ -79,6 +80,7 @@ def _run(work: Work[MigrateStep], desk: Desk, launch: Launch) -> tuple[ProcessRe
         writable=launch.writable,
         network=worker.network or launch.network,
         nested=launch.nested,
+        limits=limits,
     )
     monitor = TraceMonitor(desk.adapter.trace(), desk.adapter.patience(worker))
     command = Command(
@@ -86,8 +88,9 @@ def _run(work: Work[MigrateStep], desk: Desk, launch: Launch) -> tuple[ProcessRe
         cwd=desk.clone,
         environment={**plan.environment, **launch.environment},
         log=desk.kept / "worker.log",
-        limits=_limits(desk.settings),
+        limits=limits,
         phase="worker",
+        elsewhere=desk.bench.sandbox.elsewhere,
         stdin=launch.stdin,
         secrets=tuple(value for name in worker.environment if (value := os.environ.get(name))),
     )

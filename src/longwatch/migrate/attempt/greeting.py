@@ -39,6 +39,7 @@ def greet(place: Place) -> str:
             log=folder / "log",
             limits=Limits(wall_s=_WALL_S),
             phase="greeting",
+            elsewhere=bench.sandbox.elsewhere,
             stdin=launch.stdin,
             secrets=tuple(asked.environment.values()),
         )

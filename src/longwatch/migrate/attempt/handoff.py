@@ -116,6 +116,13 @@ def _command(here: Workplace, argv: tuple[str, ...], log: Path) -> Command:
     facts = here.clone.parent / "facts"
     files.replace(files.make_folder(facts) / "handoff.json", _facts(here))
     inside = INSIDE.parent / "facts" if here.bench.sandbox.confines else facts
+    sandbox, worker = here.place.settings.sandbox, here.place.settings.worker
+    limits = Limits(
+        wall_s=worker.wall_s,
+        log_bytes=worker.log_bytes,
+        memory_bytes=sandbox.check_memory_bytes,
+        processes=sandbox.check_processes,
+    )
     plan = here.bench.plan(
         here.clone,
         environment={
@@ -124,13 +131,7 @@ def _command(here: Workplace, argv: tuple[str, ...], log: Path) -> Command:
             "PYTHONDONTWRITEBYTECODE": "1",
         },
         readonly=((facts, inside),),
-    )
-    sandbox, worker = here.place.settings.sandbox, here.place.settings.worker
-    limits = Limits(
-        wall_s=worker.wall_s,
-        log_bytes=worker.log_bytes,
-        memory_bytes=sandbox.check_memory_bytes,
-        processes=sandbox.check_processes,
+        limits=limits,
     )
     return Command(
         argv=here.bench.sandbox.wrap(argv, plan),
@@ -139,6 +140,7 @@ def _command(here: Workplace, argv: tuple[str, ...], log: Path) -> Command:
         log=log,
         limits=limits,
         phase="handoff",
+        elsewhere=here.bench.sandbox.elsewhere,
     )
 
 

@@ -112,20 +112,23 @@ def _run_once(check: Check, checking: Checking, profile: Profile) -> CheckRun:
     reports, inside = _mount(folder, "reports", checking)
     receipts = (_mount(folder, "receipts", checking),) if profile.has_cases else ()
     argv = census.instrumented(check.census, check.argv, PurePosixPath(inside))
+    limits = _limits(check, checking.settings)
     plan = checking.bench.plan(
         checking.checkout,
         environment=_case_environment(folder, receipts),
         writable=((reports, inside), *receipts),
         network=checking.settings.sandbox.check_network,
         workdir=check.cwd,
+        limits=limits,
     )
     command = Command(
         argv=checking.bench.sandbox.wrap(argv, plan),
         cwd=checking.checkout / check.cwd,
         environment={**plan.environment, **_environment(), **census.environment(check.census, check.argv)},
         log=folder / "log.txt",
-        limits=_limits(check, checking.settings),
+        limits=limits,
         phase=f"check:{check.kind}",
+        elsewhere=checking.bench.sandbox.elsewhere,
     )
     record = run(command, should_stop=checking.work.should_stop)
     checking.work.record(record)

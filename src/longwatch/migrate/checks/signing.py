@@ -31,6 +31,7 @@ from longwatch.migrate.place import Place
 from longwatch.migrate.queue.cards import Card
 from longwatch.migrate.repository.git import Git
 from longwatch.migrate.steps import Candidate
+from longwatch.sandbox import sandbox_of
 
 
 class Witnessed(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,6 +52,7 @@ def sign(place: Place, git: Git, candidate: Candidate, card: Card, seen: Witness
         witness.policy(place.settings),
         Descriptor(name=card.path, digest=DigestSet(sha256=digest(card.digest))),
         *(_bound("source", one) for one in seen.references),
+        *_tools(place),
     )
     products = tuple(_bound("artifact", one) for one in seen.products)
     cited = tuple(
@@ -77,6 +79,15 @@ def _subjects(git: Git, candidate: Candidate) -> tuple[Descriptor, ...]:
     there = (left[path] for path in candidate.paths if path in left)
     artifacts = (artifact(file.path, of_bytes(git.blob(file.blob))) for file in there)
     return (git_subject(commit=candidate.commit, tree=candidate.tree), *artifacts)
+
+
+def _tools(place: Place) -> Iterator[Descriptor]:
+    """The image that brought the programs, where a container ran them."""
+    settings = place.settings.sandbox
+    found = sandbox_of(settings.kind, settings.image).toolchain()
+    if found:
+        digest_of = DigestSet(sha256=digest(found.removeprefix("sha256:")))
+        yield Descriptor(name=f"image: {settings.image}", digest=digest_of)
 
 
 def _bound(what: str, one: Bound) -> Descriptor:

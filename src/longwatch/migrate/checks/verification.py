@@ -221,7 +221,15 @@ def _baseline(court: Court) -> Runs:
     """Run the checks on the tree before the change, or use what was kept of the same checks on the same tree."""
     tree = court.git.tree_of(court.candidate.baseline)
     key = of_bytes(
-        msgspec.json.encode((tree, court.checks, court.place.settings.sandbox, court.place.profile))
+        msgspec.json.encode(
+            (
+                tree,
+                court.checks,
+                court.place.settings.sandbox,
+                court.bench.sandbox.toolchain(),
+                court.place.profile,
+            )
+        )
     )
     kept = files.make_folder(court.place.baselines) / f"{key}.json"
     # Jobs that began together ask about the same tree: the first runs the checks, the others wait for what it saw.
