@@ -4,7 +4,6 @@ SQLite in WAL mode with synchronous=FULL: a commit that returned survives `kill 
 not return either happened whole or not at all, and readers never block.
 """
 
-import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
-from longwatch.kernel import database, journal
+from longwatch.kernel import database, journal, search
 from longwatch.kernel.child import Identity, ProcessRecord
 from longwatch.kernel.clock import now as read_clock
 from longwatch.kernel.clock import stamp
@@ -23,6 +22,7 @@ from longwatch.kernel.journal import Event, Note
 from longwatch.kernel.lifecycle import Lifecycle
 from longwatch.kernel.line import Outcome, Progress
 from longwatch.kernel.request import Request
+from longwatch.kernel.search import EVENTS
 from longwatch.kernel.timing import Span
 
 
@@ -104,9 +104,6 @@ _StepRow = tuple[str, bytes, str, bytes, float, int, bytes | None, bytes | None,
 _json = msgspec.json.encode
 
 
-_EVENTS = "SELECT seq, at, generation, kind, body, hash FROM events"
-
-
 class Store:
     """One connection to a watch's database. Not shared between threads or across forks."""
 
@@ -176,32 +173,20 @@ class Store:
     def events(self, *, after: int = 0, limit: int = -1) -> Iterator[Event]:
         """Yield events in order."""
         with self._translated():
-            rows = self._sql.execute(f"{_EVENTS} WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit))
+            rows = self._sql.execute(f"{EVENTS} WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit))
             yield from map(journal.event, rows)
 
     def told(self, kinds: Iterable[str], *, before: str = "") -> Iterator[Event]:
         """Yield the events of some kinds in order, and with them each that stands right before one of kind `before`."""
-        wanted = (
-            "kind IN (SELECT value FROM json_each(?)) OR seq IN (SELECT seq - 1 FROM events WHERE kind = ?)"
-        )
         with self._translated():
-            rows = self._sql.execute(
-                f"{_EVENTS} WHERE {wanted} ORDER BY seq", (_json(sorted(kinds)).decode(), before)
-            )
-            yield from map(journal.event, rows)
+            yield from map(journal.event, self._sql.execute(*search.told(kinds, before)))
 
     def latest(
         self, *, before: int, after: int = 0, kind: str = "", text: str = "", limit: int
     ) -> tuple[Event, ...]:
         """Return the last events between two numbers, newest first, whose kind begins and whose body contains so."""
-        wanted = (
-            "kind >= ? AND kind < ? || char(1114111) AND (? = '' OR CAST(body AS TEXT) LIKE ? ESCAPE '\\')"
-        )
         with self._translated():
-            rows = self._sql.execute(
-                f"{_EVENTS} WHERE seq < ? AND seq > ? AND {wanted} ORDER BY seq DESC LIMIT ?",
-                (before, after, kind, kind, text, _containing(text), limit),
-            )
+            rows = self._sql.execute(*search.latest(before, after, kind, text, limit))
             return tuple(map(journal.event, rows))
 
     def chain(self) -> str | None:
@@ -210,7 +195,7 @@ class Store:
             self._sql.execute("BEGIN")
             try:
                 count, head = self._sql.execute("SELECT seq, head FROM state").fetchone()
-                rows = self._sql.execute(f"{_EVENTS} ORDER BY seq")
+                rows = self._sql.execute(f"{EVENTS} ORDER BY seq")
                 return journal.broken(rows, count=count, head=head)
             finally:
                 self._sql.execute("COMMIT")
@@ -218,7 +203,7 @@ class Store:
     def heads(self) -> frozenset[str]:
         """Return the hashes, in hexadecimal, of all events in the unbroken part of the log."""
         with self._translated():
-            rows = self._sql.execute(f"{_EVENTS} ORDER BY seq")
+            rows = self._sql.execute(f"{EVENTS} ORDER BY seq")
             return frozenset(head.hex() for head in journal.unbroken(rows))
 
     def steps(self) -> tuple[PastStep, ...]:
@@ -393,12 +378,6 @@ class Store:
             raise StateError(
                 f"{self.path} holds something that this program did not write: {error}."
             ) from error
-
-
-def _containing(text: str) -> str:
-    """Return the pattern that finds words in a body, which is JSON; the signs of patterns stand for themselves."""
-    inside = re.sub(r"[%_\\]", r"\\\g<0>", _json(text).decode()[1:-1])
-    return f"%{inside}%"
 
 
 def _decode(raw: object, kind: type[_Value]) -> _Value:

@@ -1,6 +1,5 @@
 """The kinds of watches, by name. The one place that knows all applications."""
 
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -174,14 +173,10 @@ class _Learn:
 
         store = Store.read(self._watch.database)
         try:
-            log = [
-                event
-                for kind in history.KINDS
-                for event in store.latest(before=sys.maxsize, kind=kind, limit=-1)
-            ]
+            log = tuple(store.told(history.KINDS))
         finally:
             store.close()
-        return board.board(msgspec.json.decode(state, type=self.line.state_type), reversed(log))
+        return board.board(msgspec.json.decode(state, type=self.line.state_type), log)
 
     def patch(self, state: bytes, name: str) -> None:
         """An adapter is no text."""

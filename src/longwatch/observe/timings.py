@@ -25,6 +25,9 @@ _PROVIDER = frozenset({FailureClass.TRANSIENT, FailureClass.QUOTA})
 
 FIRST_ACTION = "worker.first_action"
 CHARGED = "attempt.charged"
+BEGAN = "supervisor.began"
+_KINDS = frozenset({*_ENDS_WAIT, "watch.waiting", "step.failed", BEGAN, FIRST_ACTION, CHARGED})
+"""All that is read of the log: most of a long one says nothing about time."""
 
 _PURPOSES = {
     "worker": "model work",
@@ -108,20 +111,20 @@ def read(watch: Watch) -> WatchTimings:
     """Return where the time went, from the first supervisor's begin until now, or until the last one ended."""
     store = Store.read(watch.database)
     try:
-        events = tuple(store.events())
+        events = tuple(store.told(_KINDS, before=BEGAN))
+        first, final = _stamp(store.events(limit=1)), _stamp(store.events(after=store.snapshot().seq - 1))
         spans = store.spans()
         steps = tuple(StepTime(id=step.id, active_s=step.active_s) for step in store.steps())
         outputs = tuple(_latencies(store))
     finally:
         store.close()
     supervised = status.supervising(watch)
-    until = stamp(now().wall_s) if supervised is not None and supervised.alive else last(events)
-    since = events[0].at if events else ""
-    wall_s = seconds_between(since, until)
+    until = stamp(now().wall_s) if supervised is not None and supervised.alive else final
+    wall_s = seconds_between(first, until)
     everything = (*(span for _, span in spans), *supervisor_spans(events, until))
     actions = first_actions(events)
     return WatchTimings(
-        since=since,
+        since=first,
         until=until,
         table=timing.report(everything, wall_s),
         purposes=by_purpose(everything, wall_s),
@@ -187,9 +190,9 @@ def _for_purpose(span: Span) -> Span:
     return msgspec.structs.replace(span, phase=purpose)
 
 
-def last(events: Sequence[Event]) -> str:
-    """Return when the log ends."""
-    return events[-1].at if events else ""
+def _stamp(events: Iterable[Event]) -> str:
+    """Return when the first of these happened."""
+    return next((event.at for event in events), "")
 
 
 def seconds_between(since: str, until: str) -> float:
@@ -233,7 +236,7 @@ class _Reader:
                 self._wait = None
         if event.kind == "watch.waiting":
             self._wait = self._wait or (self._cause, event.at)
-        if event.kind == "supervisor.began" and previous:
+        if event.kind == BEGAN and previous:
             # A killed supervisor left no farewell: the last thing that is known of it is its last event.
             yield _span("no supervisor", previous, event.at)
 

@@ -104,6 +104,20 @@ def test_an_intent_is_found_again_with_all_that_is_known_of_it(path):
     assert (left.active_s, left.base_s) == (4.0, 4.0), "active time never goes back"
 
 
+@pytest.mark.guarantee("K36")
+@pytest.mark.parametrize("seed", range(5))
+def test_some_kinds_are_told_in_order_and_with_them_what_stands_right_before_one(path, seed):
+    chance = random.Random(seed)
+    store, generation = stores.new(path)
+    store.commit(generation, notes=[Note(chance.choice("abcde"), str(n)) for n in range(200)])
+    everything = tuple(store.events())
+    after = {event.seq - 1 for event in everything if event.kind == "e"}
+    assert tuple(store.told("ab")) == tuple(event for event in everything if event.kind in "ab")
+    wanted = tuple(event for event in everything if event.kind in "ab" or event.seq in after)
+    assert tuple(store.told("ab", before="e")) == wanted
+    assert tuple(store.told(())) == ()
+
+
 @pytest.mark.guarantee("K11")
 def test_requests_survive_and_keep_their_order(path):
     stores.new(path)[0].close()

@@ -10,12 +10,12 @@ from starlette.testclient import TestClient
 from tests.support import watches
 
 from longwatch.kernel.errors import ConfigError
-from longwatch.kernel.journal import Note
+from longwatch.kernel.journal import Event, Note
 from longwatch.kernel.request import Request, Verb
 from longwatch.kernel.store import Store
 from longwatch.kernel.watch import Watch
 from longwatch.observe import finding
-from longwatch.observe.web import live
+from longwatch.observe.web import answers, live
 from longwatch.observe.web.access import HEADERS, Guard, door
 from longwatch.observe.web.answers import Card, Excerpt, Listing, Page
 from longwatch.observe.web.description import document
@@ -211,6 +211,51 @@ def test_events_come_newest_first_in_stretches_and_can_be_filtered(watch: Watch,
     assert asked_for("kind=job.%25").events == ()
     assert asked_for("text=%27%3B DROP TABLE events").events == ()
     assert len(asked_for("limit=99999999999&before=x").events) > 40
+
+
+@pytest.mark.guarantee("K40", "K5")
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("50 % of", 1),
+        ("5_ %", 0),
+        ('said "no"', 1),
+        ("c:\\temp", 1),
+        ("ünïcode", 1),
+        ("two\nlines", 1),
+        ("%", 1),
+        ("_", 0),
+    ],
+)
+def test_words_are_searched_for_as_they_are(watch: Watch, words: str, found: int) -> None:
+    store = Store.open(watch.database)
+    generation = store.begin_generation(Note("supervisor.began", "x"))
+    said = ("50 % of it", 'it said "no"', "c:\\temp", "ünïcode", "two\nlines")
+    store.commit(generation, notes=[Note("job.told", text) for text in said])
+    store.close()
+    assert len(answers.page(watch, before=2**62, kind="job.told", text=words, limit=100).events) == found
+
+
+@pytest.mark.guarantee("K40", "K5")
+def test_one_answer_looks_through_a_stretch_and_says_how_far_it_came(
+    watch: Watch, at: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store.open(watch.database)
+    generation = store.begin_generation(Note("supervisor.began", "rare words"))
+    rare = store.snapshot().seq
+    store.commit(generation, notes=[Note("job.claimed", f"Number {n}") for n in range(95)])
+    store.close()
+    monkeypatch.setattr(answers, "SCANNED", 10)
+    page, before, asked_for = client(watch.root), 2**62, 0
+    found: tuple[Event, ...] = ()
+    while before > 1:
+        query = f"text=RARE words&before={before}"
+        answer = msgspec.json.decode(page.get(f"{at}/events?{query}", headers=KEY).content, type=Page)
+        assert before - answer.reached >= 10 or not answer.more
+        assert answer.more == (answer.reached > 1)
+        before, found, asked_for = answer.reached, (*found, *answer.events), asked_for + 1
+    assert [event.seq for event in found] == [rare]
+    assert asked_for == -(-(rare + 95) // 10)
 
 
 @pytest.mark.guarantee("K40")

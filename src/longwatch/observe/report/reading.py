@@ -10,6 +10,7 @@ from longwatch.kernel.watch import Watch
 from longwatch.learn.board import LearnBoard
 from longwatch.migrate.board import MigrateBoard
 from longwatch.observe import finding, kinds, status, timings, verifying
+from longwatch.observe.report import telling
 from longwatch.observe.report.story import Story
 from longwatch.observe.report.telling import Facts, story
 
@@ -33,7 +34,7 @@ def facts(watch: Watch) -> Facts:
     seen = status.read(watch)
     store = Store.read(watch.database)
     try:
-        events, line = tuple(store.events()), store.snapshot().line
+        events, line = tuple(store.told(telling.KINDS)), store.snapshot().line
     finally:
         store.close()
     fit = not seen.config_problem

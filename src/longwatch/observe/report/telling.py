@@ -8,6 +8,7 @@ import msgspec
 from longwatch.kernel.journal import Event
 from longwatch.learn.board import LearnBoard, Round
 from longwatch.migrate.board import JobRow, MigrateBoard
+from longwatch.migrate.steps import Refusal
 from longwatch.observe.health import health
 from longwatch.observe.render import duration, one_line, stamped
 from longwatch.observe.report.story import Bar, Figure, Line, Story, Table
@@ -19,6 +20,11 @@ MOST_LINES = 10
 _REASONS = 3
 _REASON_CHARACTERS = 160
 _LATEST_REFUSALS = 200
+_REFUSED = "attempt.refused."
+_CUT = "attempt.lost"
+_BLOCK = "block.confirmed"
+KINDS = frozenset({*(f"{_REFUSED}{kind}" for kind in Refusal), _CUT, _BLOCK})
+"""The events that a story is made of."""
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,8 +89,8 @@ def _progress(board: MigrateBoard) -> Iterator[str]:
 
 
 def _refusals(events: Iterable[Event]) -> Iterator[str]:
-    refused = [event for event in events if event.kind.startswith("attempt.refused.")]
-    cut = sum(event.kind == "attempt.lost" for event in events)
+    refused = [event for event in events if event.kind.startswith(_REFUSED)]
+    cut = sum(event.kind == _CUT for event in events)
     if refused:
         kinds = Counter(event.kind.rpartition(".")[2] for event in refused)
         told = ", ".join(f"{count} for its {kind}" for kind, count in kinds.most_common())
@@ -117,7 +123,7 @@ def _open(job: JobRow) -> tuple[str, ...]:
 
 
 def _refused(facts: Facts) -> Table:
-    refused = [event for event in facts.events if event.kind.startswith("attempt.refused.")]
+    refused = [event for event in facts.events if event.kind.startswith(_REFUSED)]
     rows = tuple(
         (stamped(event.at, facts.status.zone), event.kind.rpartition(".")[2], _short(event.text))
         for event in refused[-_LATEST_REFUSALS:]
@@ -195,7 +201,7 @@ def _evidence(events: Iterable[Event]) -> Iterator[Figure]:
     needed: dict[int, float] = {}
     for event in events:
         data = event.data
-        if event.kind == "block.confirmed" and "evidence" in data:
+        if event.kind == _BLOCK and "evidence" in data:
             number = int(data["experiment"] or 0)
             paths.setdefault(number, [(0.0, 1.0)]).append(
                 (float(data["judged"] or 0), float(data["evidence"] or 0))

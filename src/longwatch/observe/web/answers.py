@@ -20,6 +20,8 @@ from longwatch.observe.status import Status
 HEAD_BYTES = 16 * 1024
 TAIL_BYTES = 64 * 1024
 MOST_EVENTS = 500
+SCANNED = 100_000
+"""So many events one answer looks through: words that are rare must not make a page wait for the whole of a long log."""
 _MOST_LOGS = 200
 _KEPT = frozenset({"log.txt", "prompt.md", "answer.json", "salvage.patch"})
 
@@ -48,6 +50,9 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
     events: tuple[Event, ...]
     more: bool
+    """There may be older ones that fit."""
+    reached: int
+    """So far back was searched: what is older comes with `before` at this number."""
 
 
 class Log(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,14 +120,17 @@ def _line(watch: Watch) -> bytes:
 
 
 def page(watch: Watch, *, before: int, kind: str, text: str, limit: int) -> Page:
-    """Return the last events before a number that fit."""
+    """Return the last events before a number that fit, as far back as one answer looks."""
     wanted = min(max(limit, 1), MOST_EVENTS)
     store = Store.read(watch.database)
     try:
-        found = store.latest(before=before, kind=kind, text=text, limit=wanted + 1)
+        end = min(before, store.snapshot().seq + 1)
+        start = max(end - SCANNED, 1)
+        found = store.latest(before=end, after=start - 1, kind=kind, text=text, limit=wanted)
     finally:
         store.close()
-    return Page(events=found[:wanted], more=len(found) > wanted)
+    reached = found[-1].seq if len(found) == wanted else start
+    return Page(events=found, more=reached > 1, reached=reached)
 
 
 def logs(watch: Watch, of: str) -> tuple[Log, ...]:

@@ -2,7 +2,7 @@
 
 export async function read(path) {
   const answer = await fetch(path, { headers: { Accept: "application/json" } });
-  const value = await answer.json().catch(() => ({ problem: `The page answered ${answer.status}.` }));
+  const value = await answer.json().catch(() => ({ problem: answer.status === 401 ? "this key is an old one: open the address that longwatch web printed last" : `the page answered ${answer.status}` }));
   if (!answer.ok) throw new Error(value.problem);
   return value;
 }

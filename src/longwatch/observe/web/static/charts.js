@@ -2,7 +2,7 @@
 
 import { svg } from "./dom.js";
 
-const WIDTH = 640, HEIGHT = 200, LEFT = 44, BOTTOM = 24, TOP = 10;
+const WIDTH = 640, HEIGHT = 200, LEFT = 44, BOTTOM = 24, TOP = 10, MOST_DOTS = 60;
 
 // `lines`: [{ name, kind, points: [[x, y], ...] }]; `limit`: a height that matters.
 export function lines(label, drawn, { limit = null, log = false, xName = "" } = {}) {
@@ -27,7 +27,7 @@ export function lines(label, drawn, { limit = null, log = false, xName = "" } = 
     limit === null ? [] : [svg("line", { class: "limit", x1: LEFT, x2: WIDTH - 10, y1: y(limit), y2: y(limit) })],
     drawn.flatMap((line) => [
       svg("polyline", { class: line.kind, points: line.points.map(([px, py]) => `${x(px)},${y(py)}`).join(" ") }),
-      ...(line.kind === "first" ? line.points.map(([px, py]) => svg("circle", { class: "dot", cx: x(px), cy: y(py), r: 3 })) : []),
+      ...(line.kind === "first" && line.points.length <= MOST_DOTS ? line.points.map(([px, py]) => svg("circle", { class: "dot", cx: x(px), cy: y(py), r: 3 })) : []),
     ]),
   );
 }

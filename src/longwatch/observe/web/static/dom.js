@@ -34,9 +34,13 @@ export function duration(seconds) {
   return `${Math.floor(whole / size)} ${unit} ${String(Math.floor((whole % size) / less)).padStart(2, "0")} ${smaller}`;
 }
 
+// The time of today, or the day and the time.
 export function clock(stamp, zone) {
-  const options = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23", timeZone: zone };
-  return new Date(stamp).toLocaleTimeString("en-GB", options);
+  const day = (date) => date.toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: zone });
+  const time = { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone: zone };
+  const at = new Date(stamp);
+  if (day(at) !== day(new Date())) return `${day(at)} ${at.toLocaleTimeString("en-GB", time)}`;
+  return at.toLocaleTimeString("en-GB", { ...time, second: "2-digit" });
 }
 
 export function moment(stamp, zone) {
@@ -44,18 +48,43 @@ export function moment(stamp, zone) {
   return `${new Date(stamp).toLocaleString("en-GB", options)} (${zone})`;
 }
 
-export function table(caption, heads, rows) {
-  const head = heads.map(([text, kind]) => el("th", { scope: "col", class: kind }, text));
-  const body = rows.map((row) => el("tr", {}, row.map((cell, at) => el("td", { class: heads[at][1] }, cell))));
-  return el("div", { class: "scroll" }, el("table", {}, el("caption", {}, caption), el("thead", {}, el("tr", {}, head)), el("tbody", {}, body)));
+// With `stacks` a row becomes a small card where there is no room; the roles stay what they are then, too.
+export function table(caption, heads, rows, { stacks = false } = {}) {
+  const head = heads.map(([text, kind]) => el("th", { scope: "col", role: "columnheader", class: kind }, text));
+  const cell = (content, at) => el("td", { role: "cell", class: heads[at][1], "data-label": at ? heads[at][0] : null }, content);
+  const body = rows.map((row) => el("tr", { role: "row" }, row.map(cell)));
+  return el("div", { class: "scroll" }, el(
+    "table", { role: "table", class: stacks ? "stacks" : null }, el("caption", {}, caption),
+    el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, head)), el("tbody", { role: "rowgroup" }, body),
+  ));
 }
 
-// Draw again only what changed: who is at a button with the keyboard, or reads a line, is not thrown out by news.
+// Draw again only what changed: who is at a button with the keyboard, or reads what was opened, is not thrown out by news.
+const shown = new WeakMap();
+
 export function keep(node, value, make) {
   const key = JSON.stringify(value);
-  if (node.dataset.shown === key) return;
-  node.dataset.shown = key;
+  if (shown.get(node) === key) return;
+  shown.set(node, key);
+  const named = (name) => node.querySelector(`[data-name="${CSS.escape(name)}"]`);
   const held = node.contains(document.activeElement) ? document.activeElement.dataset.name : undefined;
+  const open = [...node.querySelectorAll("details[open][data-name]")].map((one) => one.dataset.name);
   node.replaceChildren(...there([make()].flat()));
-  if (held !== undefined) node.querySelector(`[data-name="${CSS.escape(held)}"]`)?.focus();
+  for (const one of open.map(named)) if (one) one.open = true;
+  if (held !== undefined) named(held)?.focus();
+}
+
+// What is loaded when it is opened, and again after it was drawn again.
+export function folded(name, title, fill) {
+  const body = el("div", {});
+  const details = el("details", { "data-name": name }, el("summary", { "data-name": `${name}: title` }, title), body);
+  details.addEventListener("toggle", async () => {
+    if (!details.open || body.hasChildNodes()) return;
+    try {
+      body.replaceChildren(...there([await fill()].flat()));
+    } catch (error) {
+      body.replaceChildren(el("p", { class: "bad" }, error.message));
+    }
+  });
+  return details;
 }

@@ -1,7 +1,7 @@
 // The page: the list of watches, the one that is looked at, and the line that brings its news.
 
 import { read, wish } from "./asking.js";
-import { duration, el, keep } from "./dom.js";
+import { duration, el, keep, moment } from "./dom.js";
 import { panels } from "./panels.js";
 
 const LISTING_MS = 5000;
@@ -11,6 +11,17 @@ const WORDS = { done: "done", well: "well", held: "held", stale: "stale", needs_
 const state = { watches: [], chosen: null, card: null, tab: "work", source: null, panel: null };
 const place = (id) => document.getElementById(id);
 
+// -- where we are: `#WATCH/VIEW`, so that an address can be kept and sent
+
+function here() {
+  const [watch, tab = ""] = decodeURIComponent(location.hash.slice(1)).split("/");
+  return { watch, tab };
+}
+
+function remember() {
+  history.replaceState(null, "", `#${state.chosen}/${state.tab}`);
+}
+
 // -- the list
 
 async function list() {
@@ -18,17 +29,29 @@ async function list() {
     const listing = await read("/api/watches");
     state.watches = listing.watches;
     place("link").textContent = `${state.watches.length === 1 ? "1 watch" : `${state.watches.length} watches`}, live`;
-    const shown = listing.watches.map((card) => [card.id, card.name, card.health.level, card.status.phase, card.status.steps[0]]);
-    keep(place("watches"), [shown, listing.broken, state.chosen], () => [
-      ...listing.watches.map((card) => watchButton(card)),
-      ...listing.broken.map(([folder, why]) => el("li", { class: "small bad" }, `${folder}: ${why}`)),
+    const cards = listing.watches.map((card) => [card.id, card.name, card.health, extent(card), card.status.steps[0]]);
+    keep(place("watches"), [cards, listing.broken, state.chosen], () => [
+      ...listing.broken.map(([folder, why]) => broken(folder, why)), ...listing.watches.map((card) => watchButton(card)),
     ]);
-    const wanted = decodeURIComponent(location.hash.slice(1)) || state.chosen;
-    const found = state.watches.find((card) => card.id === wanted) ?? state.watches[0];
-    if (found && found.id !== state.chosen) choose(found);
+    find();
   } catch (error) {
     place("link").textContent = `The page cannot be reached (${error.message}). The watches go on without it.`;
   }
+}
+
+function find() {
+  const known = (id) => state.watches.find((card) => card.id === id);
+  if (state.chosen && !known(state.chosen)) return gone("It is not where it was, or cannot be read any more. What is shown is the last that was seen of it.");
+  if (state.chosen) return undefined;
+  const wanted = here().watch;
+  const found = known(wanted) ?? state.watches[0];
+  if (!found) return place("watch").replaceChildren(el("p", { class: "quiet" }, "There is no watch here that can be read."));
+  choose(found, here().tab);
+  return wanted && found.id !== wanted ? gone("The watch of this address is not here. This is the first of those that are.") : undefined;
+}
+
+function gone(sentence) {
+  keep(place("told"), sentence, () => el("p", { class: "said stale" }, badge("stale"), ` ${sentence}`));
 }
 
 function watchButton(card) {
@@ -36,9 +59,20 @@ function watchButton(card) {
   return el("li", {}, el(
     "button", { "aria-current": card.id === state.chosen ? "true" : null, "data-name": card.id, onclick: () => choose(card), title: card.status.watch },
     el("strong", {}, card.name), " ", el("span", { class: "small quiet" }, card.status.kind),
-    el("br"), badge(card.health.level), el("span", { class: "small" }, ` ${card.status.phase}`),
+    el("span", { class: "brief" }, badge(card.health.level), ` ${card.health.sentence}`),
+    extent(card) ? el("span", { class: "brief quiet" }, extent(card)) : null,
     now ? bar(now) : null,
   ));
+}
+
+function broken(folder, why) {
+  return el("li", { class: "broken", title: why }, el("strong", {}, folder.split("/").slice(-2).join("/")), el("span", { class: "small" }, badge("needs_you"), ` ${why}`));
+}
+
+// How far it is, in its own words.
+function extent(card) {
+  const told = card.status.summary.find(([name]) => name === "jobs" || name === "experiment");
+  return told ? told.join(" ") : "";
 }
 
 function badge(level) {
@@ -47,23 +81,22 @@ function badge(level) {
 
 // -- one watch
 
-function choose(card) {
+function choose(card, tab = state.tab) {
   state.source?.close();
   Object.assign(state, { chosen: card.id, card, panel: null });
-  if (decodeURIComponent(location.hash.slice(1)) !== card.id) history.replaceState(null, "", `#${card.id}`);
   for (const button of place("watches").querySelectorAll("button")) {
     if (button.dataset.name === card.id) button.setAttribute("aria-current", "true");
     else button.removeAttribute("aria-current");
   }
   place("watch").replaceChildren(
-    el("h2", {}, card.name), el("p", { class: "small quiet" }, card.status.watch),
+    el("h2", {}, card.name), el("p", { class: "small quiet path" }, card.status.watch),
     el("div", { id: "told", "aria-live": "polite" }), el("div", { id: "controls", class: "controls" }),
     el("div", { id: "steps", role: "group", "aria-label": "What runs now" }), el("dl", { id: "facts" }),
     el("div", { id: "tabs", class: "tabs", role: "tablist", "aria-label": "Views" }),
-    el("section", { id: "panel", role: "tabpanel", "aria-labelledby": `tab-${state.tab}`, tabindex: "0" }),
+    el("section", { id: "panel", role: "tabpanel", tabindex: "0" }),
   );
   draw(card);
-  show(state.tab);
+  show(panels(card.status.kind).some(({ id }) => id === tab) ? tab : "work");
   follow(card);
 }
 
@@ -72,6 +105,7 @@ function follow(card) {
   state.source = source;
   source.addEventListener("card", (message) => {
     state.card = JSON.parse(message.data);
+    place("link").textContent = "live";
     draw(state.card);
   });
   source.addEventListener("event", (message) => {
@@ -83,29 +117,41 @@ function follow(card) {
   source.onerror = () => { place("link").textContent = "The page's server is gone; trying again. The watches go on without it."; };
 }
 
-let refreshing = null;
+// What takes long to read is read again less often.
+let refreshing = null, took = 0;
 function refreshSoon() {
-  refreshing ??= setTimeout(() => { refreshing = null; state.panel?.refresh?.(state.card); }, BOARD_MS);
+  refreshing ??= setTimeout(async () => {
+    const began = performance.now();
+    await state.panel?.refresh?.();
+    took = performance.now() - began;
+    refreshing = null;
+  }, Math.max(BOARD_MS, 5 * took));
 }
 
 function draw(card) {
   const seen = card.status;
   document.title = `${card.name}: ${WORDS[card.health.level]}`;
   keep(place("told"), card.health, () => [
-    el("p", { class: "said" }, badge(card.health.level), ` ${card.health.sentence}`),
+    el("p", { class: `said ${card.health.level}` }, badge(card.health.level), ` ${card.health.sentence}`),
     card.health.command ? el("p", { class: "small" }, "In its folder: ", el("code", {}, card.health.command)) : null,
   ]);
-  keep(place("controls"), seen.phase, () => controls(card));
+  keep(place("controls"), [seen.phase, seen.desired, seen.pending_requests], () => controls(card));
   keep(place("steps"), seen.steps, () => seen.steps.map(running));
-  keep(place("facts"), facts(seen), () => facts(seen).flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
+  keep(place("facts"), facts(seen), () => facts(seen).map(([name, value]) => el("div", { class: value.length > 24 ? "wide" : null }, el("dt", {}, name), el("dd", { title: value }, value))));
 }
 
 function facts(seen) {
-  const held = seen.pending_requests.length ? [["asked for", seen.pending_requests.join(", ")]] : [];
-  const wait = seen.next_retry_at ? [["next try", seen.next_retry_at]] : [];
-  const by = seen.supervisor;
-  const who = by ? `process ${by.pid} on ${by.host}, ${by.alive ? "alive" : "gone"}` : "none yet";
-  return [["phase", `${seen.phase}; wished: ${seen.desired}`], ["supervisor", who], ...held, ...wait, ...seen.summary, ["active", duration(seen.active_s)]];
+  const wish = seen.desired === "run" || seen.phase.startsWith(seen.desired) ? [] : [["wished", seen.desired]];
+  const asked = seen.pending_requests.length ? [["asked for", seen.pending_requests.join(", ")]] : [];
+  const wait = seen.next_retry_at ? [["next try", moment(seen.next_retry_at, seen.zone)]] : [];
+  // Why jobs are blocked stands with the jobs.
+  const rows = seen.summary.filter(([name]) => !name.startsWith("blocked: "));
+  return [["phase", seen.phase.replaceAll("_", " ")], ...wish, ...asked, ...wait, ...rows, ["active", duration(seen.active_s)], ["supervisor", supervisor(seen.supervisor)]];
+}
+
+function supervisor(by) {
+  if (!by) return "none so far";
+  return by.alive ? `process ${by.pid} on ${by.host}` : `none; the last was process ${by.pid} on ${by.host}`;
 }
 
 function running(step) {
@@ -122,23 +168,26 @@ function bar(step) {
 
 // -- buttons
 
-const HELD = new Set(["blocked", "needs_reconcile"]);
+const LOOK = new Set(["blocked", "needs_reconcile"]);
+const PAUSED = new Set(["paused", "pausing"]), STOPPED = new Set(["stopped", "stopping"]), GOING = new Set(["running", "idle"]);
 
-function controls(card) {
-  const phase = card.status.phase;
-  const looked = HELD.has(phase);
+function controls({ id, name: watch, status: { phase, desired, pending_requests: pending } }) {
+  const looked = LOOK.has(phase);
+  const held = desired !== "run" || pending.length > 0;
   const buttons = [
-    ["Pause", "pause", {}, "What runs now is ended in good order; a running attempt does not count.", !looked],
+    ["Pause", "pause", {}, "What runs now is ended in good order; a running attempt does not count.", !looked && !PAUSED.has(phase)],
     ["Pause after this step", "pause", { after_step: true }, "What runs now may finish first.", phase === "running"],
-    [looked ? "I looked: go on" : "Resume", "resume", looked ? { accept: true } : {}, looked ? "This says that you looked at why it stopped. Blocked jobs are tried again." : "It goes on. Waits are over.", true],
-    ["Stop", "stop", {}, "Children are ended, the state is saved, and the supervisor ends.", true],
+    looked
+      ? ["I looked: go on", "resume", { accept: true }, "This says that you looked at why it stopped. Blocked jobs are tried again.", true]
+      : ["Resume", "resume", {}, "It goes on. Waits are over.", held || !GOING.has(phase)],
+    ["Stop", "stop", {}, "Children are ended, the state is saved, and the supervisor ends.", !STOPPED.has(phase)],
   ];
   const shown = buttons.filter(([, , , , fits]) => fits);
-  return shown.map(([name, verb, more, told]) => el("button", { "data-name": name, onclick: () => ask(card, name, verb, more, told) }, name));
+  return shown.map(([name, verb, more, told]) => el("button", { "data-name": name, onclick: () => ask({ id, watch }, name, verb, more, told) }, name));
 }
 
-async function ask(card, name, verb, more, told) {
-  place("question").textContent = `${name}: ${card.name}?`;
+async function ask({ id, watch }, name, verb, more, told) {
+  place("question").textContent = `${name}: ${watch}?`;
   place("consequence").textContent = told;
   const dialog = place("confirm");
   dialog.showModal();
@@ -146,7 +195,7 @@ async function ask(card, name, verb, more, told) {
   if (dialog.returnValue !== "yes") return;
   dialog.returnValue = "";
   try {
-    place("link").textContent = await wish(card.id, verb, more);
+    place("link").textContent = await wish(id, verb, more);
   } catch (error) {
     place("link").textContent = error.message;
   }
@@ -156,6 +205,7 @@ async function ask(card, name, verb, more, told) {
 
 function show(name) {
   state.tab = name;
+  remember();
   const tabs = panels(state.card.status.kind).map(({ id, title }) => el("button", {
     id: `tab-${id}`, role: "tab", "aria-selected": id === name, "aria-controls": "panel", tabindex: id === name ? 0 : -1,
     onclick: () => show(id), onkeydown: step,
@@ -163,22 +213,27 @@ function show(name) {
   place("tabs").replaceChildren(...tabs);
   const panel = place("panel");
   panel.setAttribute("aria-labelledby", `tab-${name}`);
-  panel.replaceChildren(el("p", { class: "quiet" }, "Looking."));
-  state.panel = panels(state.card.status.kind).find(({ id }) => id === name).make(panel, state.card);
+  // A view of its own each time: one that is left behind may still wait for its answer, and draws where nobody looks.
+  const view = el("div", {}, el("p", { class: "quiet" }, "Looking."));
+  panel.replaceChildren(view);
+  state.panel = panels(state.card.status.kind).find(({ id }) => id === name).make(view, state.card);
 }
 
 function step(event) {
-  const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-  if (!by) return;
   const names = panels(state.card.status.kind).map(({ id }) => id);
-  const next = names[(names.indexOf(state.tab) + by + names.length) % names.length];
+  const at = names.indexOf(state.tab);
+  const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: -1 }[event.key];
+  if (to === undefined) return;
+  event.preventDefault();
+  const next = names.at(to % names.length);
   show(next);
   place(`tab-${next}`).focus();
 }
 
 addEventListener("hashchange", () => {
-  const card = state.watches.find(({ id }) => id === decodeURIComponent(location.hash.slice(1)));
-  if (card && card.id !== state.chosen) choose(card);
+  const { watch, tab } = here();
+  const card = state.watches.find(({ id }) => id === watch);
+  if (card && (watch !== state.chosen || tab !== state.tab)) choose(card, tab);
 });
 list();
 setInterval(list, LISTING_MS);

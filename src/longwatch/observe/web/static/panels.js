@@ -1,8 +1,8 @@
-// The views of one watch. Each is made once and told of news: `event(one, card)` at once, `refresh(card)` soon after.
+// The views of one watch. Each is made once and told of news: `event(one, card)` at once, `refresh()` soon after.
 
 import { read } from "./asking.js";
 import { lines } from "./charts.js";
-import { clock, duration, el, moment, table, there } from "./dom.js";
+import { clock, duration, el, folded, keep, moment, table, there } from "./dom.js";
 
 export function panels(kind) {
   return [
@@ -14,13 +14,14 @@ export function panels(kind) {
   ];
 }
 
-// Draw what `look` brings, again at each refresh; trouble is said where the picture would be.
-function drawn(panel, card, look) {
+// Draw what is read, again at each refresh if it changed; trouble is said where the picture would be.
+function drawn(panel, look, draw) {
   const refresh = async () => {
     try {
-      panel.replaceChildren(...there(await look()));
+      const seen = await look();
+      keep(panel, seen, () => draw(seen));
     } catch (error) {
-      panel.replaceChildren(el("p", { class: "bad" }, error.message));
+      keep(panel, error.message, () => el("p", { class: "bad" }, error.message));
     }
   };
   refresh();
@@ -31,55 +32,66 @@ const path = (card, rest) => `/api/watches/${card.id}/${rest}`;
 
 // -- migrate
 
+const spoken = (standing) => standing.replaceAll("_", " ");
+
 function jobs(panel, card) {
-  const open = new Set();
-  return drawn(panel, card, async () => {
-    const board = await read(path(card, "board"));
-    const counts = new Map();
-    for (const job of board.jobs) counts.set(job.status, (counts.get(job.status) ?? 0) + 1);
-    const rows = board.jobs.map((job) => [
+  let only = "";
+  const view = drawn(panel, async () => ({ board: await read(path(card, "board")), only }), ({ board }) => {
+    // What a person looks for comes first.
+    const standing = ["blocked", ...new Set(board.jobs.map(({ status }) => status))];
+    const counted = standing.map((status) => [status, board.jobs.filter((job) => job.status === status).length]);
+    const counts = new Map(counted.filter(([, count]) => count > 0));
+    if (!counts.has(only)) only = "";
+    const choose = (status) => { only = only === status ? "" : status; return view.refresh(); };
+    const chosen = (status, title) => el("button", { "data-name": `only ${status}`, "aria-pressed": String(only === status), class: status, onclick: () => choose(status) }, title);
+    const rows = board.jobs.filter((job) => !only || job.status === only).map((job) => [
       el("span", {}, el("strong", {}, job.title), el("br"), el("span", { class: "small quiet" }, job.id + (job.after.length ? `, after ${job.after.join(", ")}` : ""))),
-      el("span", { class: job.status }, job.status.replace("_", " ")),
-      String(job.starts || ""), reason(job), change(card, job, open),
+      el("span", { class: job.status }, spoken(job.status)),
+      String(job.starts || ""), there([reason(job), tries(card, job)]), change(card, job),
     ]);
-    const cost = `${board.tokens.toLocaleString("en")} tokens${board.tokens_limit ? ` of ${board.tokens_limit.toLocaleString("en")}` : ""}, ${board.usd.toFixed(2)} USD${board.usd_limit ? ` of ${board.usd_limit.toFixed(2)}` : ""}`;
-    const told = [...counts].map(([status, count]) => `${count} ${status.replace("_", " ")}`).join(", ");
     return [
-      el("p", {}, `${board.jobs.length} jobs: ${told || "none yet"}. `, el("span", { class: "quiet" }, cost)),
-      share([...counts].map(([status, count]) => ({ name: status.replace("_", " "), value: count, kind: status }))),
+      el("p", {}, `${board.jobs.length === 1 ? "1 job" : `${board.jobs.length || "No"} jobs`}${board.jobs.length ? "" : " yet"}. `, el("span", { class: "quiet" }, cost(board))),
+      share([...counts].map(([status, count]) => ({ name: spoken(status), value: count, kind: status })), { captioned: counts.size < 2 }),
+      counts.size > 1 ? el("div", { class: "controls", role: "group", "aria-label": "Which jobs are shown" }, chosen("", "all"), [...counts].map(([status, count]) => chosen(status, `${spoken(status)} ${count}`))) : null,
       board.task ? el("p", {}, `Task ${board.task}`) : null,
-      table("The queue, in its order", [["job"], ["standing"], ["starts", "number"], ["why"], ["change"]], rows),
+      rows.length ? table("The queue, in its order", [["job"], ["standing", "tight"], ["starts", "number"], ["why"], ["change", "tight"]], rows, { stacks: true }) : null,
     ];
   });
+  return view;
+}
+
+function cost(board) {
+  const of = (limit, said) => (limit ? ` of ${said(limit)}` : "");
+  const tokens = (count) => count.toLocaleString("en"), usd = (amount) => amount.toFixed(2);
+  if (!board.tokens && !board.usd && !board.tokens_limit && !board.usd_limit) return "";
+  return `${tokens(board.tokens)}${of(board.tokens_limit, tokens)} tokens, ${usd(board.usd)}${of(board.usd_limit, usd)} USD`;
 }
 
 function reason(job) {
-  if (!job.failure) return "";
+  if (!job.failure) return null;
   const [first, ...rest] = job.failure.split("\n");
-  if (first.length < 120 && rest.length === 0) return first;
-  return el("details", {}, el("summary", {}, first.slice(0, 120)), el("pre", {}, job.failure));
+  if (first.length < 120 && rest.length === 0) return el("div", {}, first);
+  return folded(`why ${job.id}`, `${first.slice(0, 120)}...`, () => el("pre", { tabindex: "0" }, job.failure));
 }
 
-function change(card, job, open) {
-  if (!job.commit) return "";
-  const text = el("pre", { tabindex: "0" });
-  const checks = el("div", {});
-  const details = el("details", { open: open.has(job.id) }, el("summary", {}, job.commit.slice(0, 10)), text, checks);
-  const load = async () => {
-    try {
-      const patch = await read(path(card, `patches/${encodeURIComponent(job.id)}`));
-      text.textContent = patch.text + (patch.cut ? "\n... the rest: git show " + patch.commit : "");
-      checks.replaceChildren(...(await checksOf(card, job)));
-    } catch (error) {
-      text.textContent = error.message;
-    }
-  };
-  details.addEventListener("toggle", () => {
-    if (!details.open) return open.delete(job.id);
-    open.add(job.id);
-    return load();
+// What became of each start that did not lead to the change, newest first.
+function tries(card, job) {
+  if (job.starts < 2) return null;
+  return folded(`tries ${job.id}`, "earlier starts", async () => {
+    const query = new URLSearchParams({ kind: "attempt.", text: `${job.id}: `, limit: 100 });
+    const { events: told } = await read(path(card, `events?${query}`));
+    const mine = told.filter(({ kind, data }) => data.job === job.id && /^attempt\.(refused|lost|salvaged|blocked)/.test(kind));
+    return mine.length ? el("ul", {}, mine.map((one) => el("li", {}, one.text))) : "Nothing of them is in the newest events.";
   });
-  return details;
+}
+
+function change(card, job) {
+  if (!job.commit) return "";
+  return folded(`change ${job.id}`, job.commit.slice(0, 10), async () => {
+    const patch = await read(path(card, `patches/${encodeURIComponent(job.id)}`));
+    const text = patch.text + (patch.cut ? `\n... the rest: git show ${patch.commit}` : "");
+    return [el("pre", { tabindex: "0" }, text), ...(await checksOf(card, job))];
+  });
 }
 
 // What the checks printed that ran on the change itself, newest attempt first.
@@ -88,19 +100,15 @@ async function checksOf(card, job) {
   const mine = logs.filter(({ name }) => name.startsWith(`attempts/${job.id}.`) && /\/verify\/candidate\/[^/]+\/log\.txt$/.test(name));
   return mine.map(({ name }) => {
     const [, attempt, , , check] = name.split("/");
-    const text = el("pre", { tabindex: "0" });
-    const details = el("details", {}, el("summary", {}, `check ${check} of ${attempt}`), text);
-    details.addEventListener("toggle", async () => {
-      if (!details.open) return;
+    return folded(name, `check ${check} of ${attempt}`, async () => {
       const seen = await read(path(card, `log?${new URLSearchParams({ name })}`));
-      text.textContent = seen.head + (seen.left_out ? "\n...\n" : "") + seen.tail || "It printed nothing.";
+      return el("pre", { tabindex: "0" }, seen.head + (seen.left_out ? "\n...\n" : "") + seen.tail || "It printed nothing.");
     });
-    return details;
   });
 }
 
 // One bar, divided: what is there of the whole.
-function share(parts) {
+function share(parts, { captioned = true } = {}) {
   const whole = parts.reduce((sum, part) => sum + part.value, 0);
   if (!whole) return null;
   const told = parts.map((part) => `${part.name} ${Math.round((100 * part.value) / whole)} %`).join(", ");
@@ -108,19 +116,28 @@ function share(parts) {
   parts.forEach((part, at) => {
     const piece = el("span", { class: part.kind, title: `${part.name}: ${part.told ?? part.value}` });
     piece.style.flexGrow = part.value / whole;
-    piece.style.background = part.kind ? "currentColor" : `hsl(${175 + at * 41} 35% ${45 + (at % 2) * 12}%)`;
+    piece.style.background = part.kind ? "currentColor" : colour(at);
     bar.append(piece);
   });
-  return el("figure", {}, bar, el("figcaption", {}, told));
+  return el("figure", {}, bar, captioned ? el("figcaption", {}, told) : null);
+}
+
+const colour = (at) => `hsl(${175 + at * 41} 35% ${45 + (at % 2) * 12}%)`;
+
+function swatch(at) {
+  const sign = el("span", { class: "swatch", "aria-hidden": "true" });
+  sign.style.background = colour(at);
+  return sign;
 }
 
 // -- learn
 
 function experiments(panel, card) {
-  return drawn(panel, card, async () => {
-    const board = await read(path(card, "board"));
-    const blocks = (await read(path(card, "events?kind=block.confirmed&limit=500"))).events.reverse();
-    return [
+  const look = async () => ({
+    board: await read(path(card, "board")),
+    blocks: (await read(path(card, "events?kind=block.confirmed&limit=500"))).events.reverse(),
+  });
+  return drawn(panel, look, ({ board, blocks }) => [
       figure("Development tasks passed, round by round", "The solid line is the round's adapter, dashed the champion before it, dotted base. They nominate and decide nothing.", passed(board.rounds)),
       ...evidence(blocks),
       figure("Loss at the end of each round", "", loss(board.rounds)),
@@ -130,9 +147,8 @@ function experiments(panel, card) {
       ])),
       board.scores.length ? table("Audits: they only report", [["language"], ["base"], ["champion"], ["tasks", "number"]], board.scores.toReversed().map((one) => [
         one.language, ...(one.void ? [`void: ${one.void}`, ""] : [rate(one.base, one.base_low, one.base_high, one.total), rate(one.champion, one.champion_low, one.champion_high, one.total)]), String(one.total),
-      ])) : null,
-    ];
-  });
+      ]), { stacks: true }) : null,
+    ]);
 }
 
 const percent = (value) => `${(100 * value).toFixed(1)} %`;
@@ -176,31 +192,38 @@ function events(panel, card) {
   const text = el("input", { type: "search", placeholder: "any words", size: 18 });
   const more = el("button", { onclick: () => older() }, "Older");
   const told = el("p", { class: "small quiet", role: "status" });
-  let oldest = null, newest = 0, asked = 0;
+  let reached = null, newest = 0, asked = 0;
 
-  const fits = (one) => one.kind.startsWith(kind.value) && JSON.stringify(one).toLowerCase().includes(text.value.toLowerCase());
+  const fits = ({ kind: name, text: said, data }) => name.startsWith(kind.value) && JSON.stringify({ said, data }).toLowerCase().includes(text.value.toLowerCase());
+
+  // Each answer looks through a stretch of the log, so that one for rare words does not take long; they are asked for until
+  // enough is found.
   async function older() {
     const mine = ++asked;
-    const query = new URLSearchParams({ kind: kind.value, text: text.value, limit: 100 });
-    if (oldest !== null) query.set("before", oldest);
+    let missing = 100;
+    more.hidden = true;
     try {
-      const page = await read(path(card, `events?${query}`));
-      if (mine !== asked) return;
-      if (oldest === null) {
-        // What came by the stream meanwhile is in this answer, too.
-        shown.replaceChildren();
-        newest = page.events[0]?.seq ?? 0;
+      while (missing > 0 && reached !== 1) {
+        const query = new URLSearchParams({ kind: kind.value, text: text.value, limit: missing });
+        if (reached !== null) query.set("before", reached);
+        const page = await read(path(card, `events?${query}`));
+        if (mine !== asked) return;
+        // What came by the stream meanwhile is in the first answer, too.
+        if (reached === null) shown.replaceChildren();
+        if (reached === null) newest = page.events[0]?.seq ?? 0;
+        shown.append(...page.events.map((one) => line(one, card)));
+        reached = page.more ? page.reached : 1;
+        missing -= page.events.length;
+        told.textContent = missing > 0 && page.more ? `Searching; back to event ${reached.toLocaleString("en")} so far.` : "";
       }
-      shown.append(...page.events.map((one) => line(one, card)));
-      oldest = page.events.at(-1)?.seq ?? oldest;
-      more.hidden = !page.more;
+      more.hidden = reached === 1;
       told.textContent = shown.children.length ? "" : "No event fits.";
     } catch (error) {
       told.textContent = error.message;
     }
   }
   let soon = null;
-  const again = () => { clearTimeout(soon); soon = setTimeout(() => { oldest = null; shown.replaceChildren(); older(); }, 200); };
+  const again = () => { clearTimeout(soon); asked++; soon = setTimeout(() => { reached = null; shown.replaceChildren(); older(); }, 200); };
   kind.addEventListener("input", again);
   text.addEventListener("input", again);
   panel.replaceChildren(
@@ -212,8 +235,10 @@ function events(panel, card) {
     newest = one.seq;
     shown.prepend(line(one, card));
     // What is far below is asked for again by "Older"; the page stays light for days.
-    while (shown.children.length > 1000) shown.lastElementChild.remove();
-    oldest = Number(shown.lastElementChild.dataset.seq);
+    if (shown.children.length <= 1000) return;
+    shown.lastElementChild.remove();
+    reached = Number(shown.lastElementChild.dataset.seq);
+    more.hidden = false;
   } };
 }
 
@@ -225,19 +250,21 @@ function line(one, card) {
 // -- time
 
 function time(panel, card) {
-  return drawn(panel, card, async () => {
-    const seen = await read(path(card, "timings"));
-    const rest = { phase: "not measured", covered_s: seen.table.unaccounted_s };
-    const parts = [...seen.purposes, rest].map((one) => ({ name: one.phase, value: one.covered_s, told: duration(one.covered_s) }));
+  return drawn(panel, () => read(path(card, "timings")), (seen) => {
+    if (!seen.since) return el("p", { class: "quiet" }, "No supervisor has run yet: there is nothing to measure.");
+    const whole = seen.table.wall_s;
+    const rest = { phase: "not measured", covered_s: seen.table.unaccounted_s, share: whole ? seen.table.unaccounted_s / whole : 0 };
+    const parts = [...seen.purposes, rest].filter((one) => one.covered_s > 0);
+    const traces = seen.traces.toReversed().slice(0, 200);
     return [
-      el("p", {}, `${duration(seen.table.wall_s)} since the watch began.`),
-      share(parts.filter((part) => part.value > 0)),
-      table("By what it was for", [["for"], ["time", "number"], ["share", "number"], ["times", "number"], ["longest", "number"]], seen.purposes.map((one) => [
-        one.phase, duration(one.covered_s), percent(one.share), String(one.count), duration(one.max_s),
+      el("p", {}, `${duration(whole)} since the watch began.`),
+      share(parts.map((one) => ({ name: one.phase, value: one.covered_s, told: duration(one.covered_s) })), { captioned: false }),
+      table("By what it was for", [["for"], ["time", "number"], ["share", "number"], ["times", "number"], ["longest", "number"]], parts.map((one, at) => [
+        [swatch(at), one.phase], duration(one.covered_s), percent(one.share), one.count === undefined ? "" : one.count.toLocaleString("en"), duration(one.max_s),
       ])),
-      seen.traces.length ? table("Attempts, newest first", [["attempt"], ["active", "number"], ["first action", "number"], ["phases"]], seen.traces.toReversed().slice(0, 200).map((one) => [
+      traces.length ? table("Attempts, newest first", [["attempt"], ["active", "number"], ["first action", "number"], ["phases"]], traces.map((one) => [
         one.attempt, duration(one.active_s), duration(one.first_action_s), one.phases.map(({ phase, seconds }) => `${phase} ${duration(seconds)}`).join(", "),
-      ])) : null,
+      ]), { stacks: true }) : null,
     ];
   });
 }
@@ -259,7 +286,7 @@ function receipts(panel, card) {
         chain ? null : el("p", { class: "bad" }, seen.chain.detail),
         table("Receipts", [["answer"], ["about"], ["receipt"], ["detail"]], [...wrong, ...seen.receipts.filter((one) => one.answer === "ok")].map((one) => [
           el("span", { class: one.answer === "ok" ? "ok" : "bad" }, one.answer), one.about, el("code", { title: one.receipt }, one.receipt.slice(0, 16)), one.detail,
-        ])),
+        ]), { stacks: true }),
       ]));
     } catch (error) {
       answer.replaceChildren(el("p", { class: "bad" }, error.message));
@@ -274,12 +301,15 @@ function receipts(panel, card) {
 
 function logs(panel, card) {
   const text = el("pre", { tabindex: "0", "aria-label": "The log" }, "Choose one.");
+  const chosen = el("p", { class: "small quiet", role: "status" });
   const names = el("div", {});
   async function look(name) {
     try {
       const seen = await read(path(card, `log?${new URLSearchParams({ name })}`));
       const gap = seen.left_out ? `\n\n... ${seen.left_out.toLocaleString("en")} bytes are left out here ...\n\n` : "";
       text.textContent = `${seen.head}${gap}${seen.tail}` || "It is empty.";
+      chosen.textContent = `${name}, ${seen.size.toLocaleString("en")} bytes`;
+      chosen.scrollIntoView({ block: "nearest" });
     } catch (error) {
       text.textContent = error.message;
     }
@@ -288,16 +318,17 @@ function logs(panel, card) {
   async function listed() {
     try {
       const found = await read(path(card, `logs?${new URLSearchParams({ of: of.value })}`));
-      names.replaceChildren(table("Newest first", [["log"], ["bytes", "number"], ["written", "number"]], found.map((one) => [
-        el("button", { onclick: () => look(one.name) }, one.name), one.size.toLocaleString("en"), clock(one.at, card.status.zone),
+      if (!found.length) return names.replaceChildren(el("p", { class: "quiet" }, of.value ? "No log has such a name." : "No program has printed anything yet."));
+      return names.replaceChildren(table("Newest first", [["log"], ["bytes", "number"], ["written", "number"]], found.map((one) => [
+        el("button", { class: "plain", onclick: () => look(one.name) }, one.name), one.size.toLocaleString("en"), clock(one.at, card.status.zone),
       ])));
     } catch (error) {
-      names.replaceChildren(el("p", { class: "bad" }, error.message));
+      return names.replaceChildren(el("p", { class: "bad" }, error.message));
     }
   }
   let soon = null;
   of.addEventListener("input", () => { clearTimeout(soon); soon = setTimeout(listed, 200); });
-  panel.replaceChildren(el("div", { class: "filters" }, el("label", {}, "Name contains", of)), text, names);
+  panel.replaceChildren(el("div", { class: "filters" }, el("label", {}, "Name contains", of)), chosen, text, names);
   listed();
   return {};
 }
