@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -75,6 +76,12 @@ class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes between the two."""
 
 
+class Problem(msgspec.Struct, frozen=True):
+    """Why there is no answer."""
+
+    problem: str
+
+
 class Wish(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a button asks for."""
 
@@ -142,18 +149,20 @@ def logs(watch: Watch, of: str) -> tuple[Log, ...]:
 def _logs(hidden: Path) -> Iterator[Log]:
     for part in ("steps", "attempts"):
         for where, _, names in os.walk(hidden / part):
-            yield from (_log(hidden, Path(where) / name) for name in names if _is_kept(name))
-    yield from (_log(hidden, path) for path in hidden.glob("*.log"))
+            yield from (log for name in names if _is_kept(name) for log in _log(hidden, Path(where) / name))
+    yield from (log for path in hidden.glob("*.log") for log in _log(hidden, path))
 
 
 def _is_kept(name: str) -> bool:
     return name in _KEPT or name.endswith(".log")
 
 
-def _log(hidden: Path, path: Path) -> Log:
-    seen = path.lstat()
-    at = datetime.fromtimestamp(seen.st_mtime, UTC).isoformat(timespec="seconds")
-    return Log(name=str(path.relative_to(hidden)), size=seen.st_size, at=at)
+def _log(hidden: Path, path: Path) -> Iterator[Log]:
+    """Yield the log, unless it was cleared away since it was listed."""
+    with suppress(FileNotFoundError):
+        seen = path.lstat()
+        at = datetime.fromtimestamp(seen.st_mtime, UTC).isoformat(timespec="seconds")
+        yield Log(name=str(path.relative_to(hidden)), size=seen.st_size, at=at)
 
 
 def excerpt(watch: Watch, name: str) -> Excerpt:

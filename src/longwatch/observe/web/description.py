@@ -10,7 +10,7 @@ from longwatch.migrate.board import MigrateBoard, Patch
 from longwatch.observe.asking import Asked
 from longwatch.observe.timings import WatchTimings
 from longwatch.observe.verifying import Verification
-from longwatch.observe.web.answers import Card, Excerpt, Listing, Log, Page, Wish
+from longwatch.observe.web.answers import Card, Excerpt, Listing, Log, Page, Problem, Wish
 
 _WATCH = "/api/watches/{watch}"
 _READ: dict[str, tuple[str, object, tuple[str, ...]]] = {
@@ -28,7 +28,7 @@ _READ: dict[str, tuple[str, object, tuple[str, ...]]] = {
 
 def document() -> dict[str, Any]:
     """Return the OpenAPI document."""
-    types = [*(answer for _, answer, _ in _READ.values()), Wish, Asked]
+    types = [*(answer for _, answer, _ in _READ.values()), Wish, Asked, Problem]
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     # Its own description is a manual of the library that encodes it.
     components["Struct"] = {"type": "object", "description": _DETAILS}
@@ -37,8 +37,8 @@ def document() -> dict[str, Any]:
         for (path, (told, _, query)), schema in zip(_READ.items(), schemas, strict=False)
     }
     paths[f"{_WATCH}/stream"] = {"get": _operation(f"{_WATCH}/stream", _STREAM, None, ("after",))}
-    wish = {"content": {"application/json": {"schema": schemas[-2]}}, "required": True}
-    asked = _operation(f"{_WATCH}/requests", _REQUESTS, schemas[-1], ())
+    wish = {"content": {"application/json": {"schema": schemas[-3]}}, "required": True}
+    asked = _operation(f"{_WATCH}/requests", _REQUESTS, schemas[-2], ())
     paths[f"{_WATCH}/requests"] = {"post": {**asked, "requestBody": wish}}
     return {
         "openapi": "3.1.0",
@@ -54,6 +54,10 @@ def document() -> dict[str, Any]:
 
 _DETAILS = "What only this kind of watch has, as values. Read them by name, and expect more names later."
 _ABOUT = "What `longwatch web` answers. The key is the token in the address that it prints."
+_PROBLEM = {
+    "description": "Why there is no answer: 404 where there is no such watch, 409 where it cannot be read or done now.",
+    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+}
 _STREAM = "Server-sent events: `card` when the status changed, `event` for each new event, `trouble`."
 _REQUESTS = "Ask for pause, resume or stop. Needs the header X-Longwatch, with any value."
 
@@ -67,5 +71,5 @@ def _operation(path: str, told: str, schema: dict[str, Any] | None, query: tuple
     return {
         "summary": told,
         "parameters": [*inside, *asked],
-        "responses": {"200": {"description": told, "content": content}},
+        "responses": {"200": {"description": told, "content": content}, "4XX": _PROBLEM},
     }

@@ -17,16 +17,14 @@ from longwatch.kernel.errors import LongwatchError, RefusedError
 from longwatch.kernel.watch import Watch
 from longwatch.observe import asking, finding, timings, verifying
 from longwatch.observe.web import answers, description, live
-from longwatch.observe.web.answers import Card, Listing, Wish
+from longwatch.observe.web.answers import Card, Listing, Problem, Wish
 
 STATIC = Path(__file__).with_name("static")
 _WISH_BYTES = 4096
 
 
-class Problem(msgspec.Struct, frozen=True):
-    """Why there is no answer."""
-
-    problem: str
+class NoSuchWatchError(RefusedError):
+    """An address names a watch that is none of the page's."""
 
 
 Reader = Callable[[Watch, Request], object]
@@ -58,12 +56,12 @@ class Site:
         """Return the watch that an address names.
 
         Raises:
-            RefusedError: it is none of the page's.
+            NoSuchWatchError: it is none of the page's.
         """
         name = str(request.path_params["watch"])
         found = self.watches().get(name)
         if found is None:
-            raise RefusedError(f"{name}: this page has no such watch")
+            raise NoSuchWatchError(f"{name}: this page has no such watch")
         return found
 
 
@@ -119,7 +117,7 @@ async def _answered(read: Callable[[Request], object], request: Request) -> Resp
     try:
         return _json(await run_in_threadpool(read, request))
     except LongwatchError as error:
-        return _json(Problem(str(error)), 404 if isinstance(error, RefusedError) else 409)
+        return _json(Problem(str(error)), 404 if isinstance(error, NoSuchWatchError) else 409)
 
 
 def _json(value: object, code: int = 200) -> Response:
