@@ -1,20 +1,18 @@
 """The page in a real browser: live, by keyboard, on a phone, for one's own eyes only. It is served by the real program."""
 
 import contextlib
+import math
 import re
-import shutil
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
-from tests.support import watches
+from playwright.sync_api import Browser, Page, expect
+from tests.support import pages, watches
 from tests.support.shop import Shop, open_shop, settle
 
 from longwatch.kernel.journal import Note
@@ -25,8 +23,11 @@ from longwatch.observe.finding import name_of
 pytestmark = pytest.mark.e2e
 expect.set_options(timeout=30_000)
 
-AXE = Path(__file__).parents[1] / "web" / "node_modules" / "axe-core" / "axe.min.js"
-PROGRAM = (sys.executable, "-m", "longwatch.cli.main", "web", "--port", "0")
+ROOT = Path(__file__).parents[2]
+AXE = ROOT / "tests" / "web" / "node_modules" / "axe-core" / "axe.min.js"
+SHOTS = ROOT / "build" / "screenshots"
+"""For people: how the page looked in the last run."""
+UPDATES = 20
 
 
 @dataclass
@@ -36,19 +37,10 @@ class Site:
     address: str
     shop: Shop
     second: Watch
-    shots: Path
 
     @property
     def origin(self) -> str:
-        return self.address.partition("/?")[0]
-
-
-@dataclass
-class Seen:
-    """What a browser page said and asked for, beside what it shows."""
-
-    said: list[str] = field(default_factory=list)
-    foreign: list[str] = field(default_factory=list)
+        return pages.origin(self.address)
 
 
 @pytest.fixture(scope="module")
@@ -59,46 +51,21 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     shop.configure(worker={"max_attempts": 1})
     assert settle(shop, shop.begin()) == 2, shop.said()
     second = watches.migrate(folder / "second")
-    serving = subprocess.Popen(
-        [*PROGRAM, str(folder)], stdout=subprocess.PIPE, text=True, env=shop.environment()
-    )
-    assert serving.stdout is not None
-    first = serving.stdout.readline()
-    yield Site(first.partition(": ")[2].strip(), shop, second, folder)
-    serving.terminate()
-    assert serving.wait(15) in {0, -15}
+    with pages.served(folder, shop.environment()) as address:
+        yield Site(address, shop, second)
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    program = shutil.which("chromium") or shutil.which("google-chrome")
-    assert program, "scripts/install-debian test installs it"
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+    with pages.chromium() as started:
         yield started
-        started.close()
 
 
 @contextlib.contextmanager
-def opened(
-    browser: Browser, site: Site, *, width: int = 1200, dark: bool = False
-) -> Iterator[tuple[Page, Seen]]:
-    """A page that was opened by the printed address; at the end it must have said nothing wrong, and asked nobody else."""
-    seen = Seen()
-    scheme = "dark" if dark else "light"
-    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
-    page = context.new_page()
-    page.set_default_timeout(30_000)
-    page.on("console", lambda message: seen.said.append(message.text))
-    page.on("pageerror", lambda error: seen.said.append(str(error)))
-    page.on(
-        "request", lambda asked: None if asked.url.startswith(site.origin) else seen.foreign.append(asked.url)
-    )
-    page.goto(site.address)
-    page.get_by_role("button", name="shop").click()
-    yield page, seen
-    context.close()
-    assert seen == Seen()
+def opened(browser: Browser, site: Site, *, width: int = 1200, dark: bool = False) -> Iterator[Page]:
+    with pages.opened(browser, site.address, width=width, dark=dark) as (page, _):
+        page.get_by_role("button", name="shop").click()
+        yield page
 
 
 def note(watch: Watch, kind: str, text: str) -> None:
@@ -111,18 +78,25 @@ def note(watch: Watch, kind: str, text: str) -> None:
 
 @pytest.mark.guarantee("K40")
 def test_what_happens_is_seen_within_a_second(site: Site, browser: Browser) -> None:
-    with opened(browser, site) as (page, _):
+    with opened(browser, site) as page:
         expect(page).to_have_url(re.compile("^[^?]*$"))
         expect(page.get_by_role("main")).to_contain_text("needs you")
         expect(page.get_by_role("row", name=re.compile("Bring a"))).to_contain_text("done")
         expect(page.get_by_role("row", name=re.compile("Bring b"))).to_contain_text("blocked")
         page.get_by_role("tab", name="Events").click()
         expect(page.get_by_role("list", name="Events")).to_contain_text("job.blocked")
-        page.evaluate(WHEN, "this happened just now")
-        began = time.time()
-        note(site.shop.watch, "watch.waiting", "this happened just now")
-        # Within a second on a machine with nothing else to do; a busy one takes longer to draw.
-        assert page.evaluate("window.came") / 1000 - began < 10
+        # A busy machine draws late, so the quickest counts. How often is looked is held in test_web.py.
+        taken: list[float] = []
+        while len(taken) < UPDATES and min(taken, default=math.inf) > 1.0:
+            taken.append(seconds_until_seen(page, site.shop.watch, f"this happened just now, {len(taken)}."))
+        assert min(taken) <= 1.0, taken
+
+
+def seconds_until_seen(page: Page, watch: Watch, text: str) -> float:
+    page.evaluate(WHEN, text)
+    began = time.time()
+    note(watch, "watch.waiting", text)
+    return float(page.evaluate("window.came")) / 1000 - began
 
 
 WHEN = """(text) => {
@@ -135,7 +109,7 @@ WHEN = """(text) => {
 
 @pytest.mark.guarantee("K40")
 def test_jobs_time_receipts_and_logs(site: Site, browser: Browser) -> None:
-    with opened(browser, site) as (page, _):
+    with opened(browser, site) as page:
         row = page.get_by_role("row", name=re.compile("Bring a"))
         row.locator("summary").first.click()
         expect(row.locator("pre").first).to_contain_text("VALUE = 1")
@@ -159,7 +133,7 @@ def test_events_are_filtered_and_older_ones_come(site: Site, browser: Browser) -
     for first in range(0, 300, 100):
         store.commit(generation, notes=[Note("job.claimed", f"claim {n}") for n in range(first, first + 100)])
     store.close()
-    with opened(browser, site) as (page, _):
+    with opened(browser, site) as page:
         page.get_by_role("button", name="second").click()
         page.get_by_role("tab", name="Events").click()
         shown = page.get_by_role("list", name="Events").get_by_role("listitem")
@@ -174,7 +148,7 @@ def test_events_are_filtered_and_older_ones_come(site: Site, browser: Browser) -
 
 @pytest.mark.guarantee("K40", "K11", "K12")
 def test_pause_and_resume_by_keyboard_with_a_question_first(site: Site, browser: Browser) -> None:
-    with opened(browser, site) as (page, _):
+    with opened(browser, site) as page:
         page.get_by_role("button", name="second").click()
         button = page.get_by_role("button", name="Pause", exact=True)
         button.focus()
@@ -206,12 +180,13 @@ def requests(watch: Watch) -> list[str]:
 @pytest.mark.guarantee("K40")
 @pytest.mark.parametrize(("width", "dark"), [(1200, False), (1200, True), (360, False), (360, True)])
 def test_it_fits_and_is_accessible(site: Site, browser: Browser, width: int, dark: bool) -> None:
+    device = f"{'phone' if width < 500 else 'desktop'}-{'dark' if dark else 'light'}"
     assert AXE.exists(), "make test installs it from tests/web/package-lock.json"
-    with opened(browser, site, width=width, dark=dark) as (page, _):
+    with opened(browser, site, width=width, dark=dark) as page:
         for tab in page.get_by_role("tab").all():
             tab.click()
             expect(page.get_by_role("tabpanel")).not_to_contain_text("Looking.")
-            page.screenshot(path=site.shots / f"{width}-{dark}-{tab.inner_text()}.png")
+            page.screenshot(path=SHOTS / f"{device}-{tab.inner_text()}.png", full_page=True)
             wide = page.evaluate(
                 "document.documentElement.scrollWidth - document.documentElement.clientWidth"
             )
@@ -231,7 +206,7 @@ def test_a_second_browser_gets_nothing_and_another_origin_presses_nothing(
     answer = stranger.goto(site.origin)
     assert answer is not None
     assert answer.status == 401
-    with opened(browser, site) as (page, _), evil(site) as address:
+    with opened(browser, site) as page, evil(site) as address:
         other = page.context.new_page()
         other.goto(address)
         expect(other.locator("#tried")).to_have_text("tried")

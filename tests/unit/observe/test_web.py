@@ -1,5 +1,6 @@
 """The page's answers and its door, asked as a browser and as a stranger would ask."""
 
+import asyncio
 import json
 import os
 from pathlib import Path
@@ -274,6 +275,48 @@ def test_the_stream_tells_the_card_first_then_each_event_once_and_then_what_chan
     assert (event["text"], event["generation"]) == ("two\nlines", generation)
     watch.database.write_bytes(b"damaged")
     assert b"event: trouble" in live.Follower("w", watch, after=0).news()[0]
+
+
+@pytest.mark.guarantee("K40")
+def test_between_an_event_and_its_message_lies_at_most_half_a_second(
+    watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    naps: list[float] = []
+
+    async def nap(seconds: float) -> None:
+        naps.append(seconds)
+        if len(naps) == 3:
+            store = Store.open(watch.database)
+            store.begin_generation(Note("job.told", "news"))
+            store.close()
+
+    async def first_news() -> bytes:
+        async for one in live.stream("w", watch, after=2**40):
+            if len(naps) >= 3:
+                return one
+        return b""
+
+    store = Store.read(watch.database)
+    seen = store.snapshot().seq
+    store.close()
+    monkeypatch.setattr(live.anyio, "sleep", nap)
+    assert b"event: card" in asyncio.run(first_news())
+    # It comes with the very next look, and between two looks nothing else waits.
+    assert len(naps) == 3
+    assert max(naps) <= 0.5
+    assert [b"news" in one for one in live.Follower("w", watch, after=seen).news()][-1]
+
+
+@pytest.mark.guarantee("K40")
+def test_trouble_is_told_once_and_its_end_too(watch: Watch) -> None:
+    follower = live.Follower("w", watch, after=2**40)
+    assert len(follower.news()) == 1
+    kept = watch.database.rename(watch.database.with_name("kept"))
+    assert [b"event: trouble" in one for one in follower.news()] == [True]
+    assert follower.news() == []
+    kept.rename(watch.database)
+    assert [b"event: card" in one for one in follower.news()] == [True]
+    assert follower.news() == []
 
 
 @pytest.mark.guarantee("K40")

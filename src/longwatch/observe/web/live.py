@@ -26,13 +26,19 @@ class Follower:
     def __init__(self, name: str, watch: Watch, after: int) -> None:
         self._name, self._watch, self._after = name, watch, after
         self._last: Card | None = None
+        self._trouble = ""
 
     def news(self) -> list[bytes]:
         """Return the messages since the last call."""
         try:
-            return list(self._news())
+            news, trouble = list(self._news()), ""
         except LongwatchError as error:
-            return [message("trouble", msgspec.json.encode(str(error)))]
+            # When it is over, the card is told anew.
+            news, trouble, self._last = [], str(error), None
+        if trouble and trouble != self._trouble:
+            news = [message("trouble", msgspec.json.encode(trouble))]
+        self._trouble = trouble
+        return news
 
     def _news(self) -> Iterator[bytes]:
         seen = card(self._name, self._watch)
