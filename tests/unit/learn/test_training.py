@@ -13,7 +13,7 @@ from peft import PeftModel
 from tests.support import train_tiny
 from tests.support.train_tiny import ByteTokenizer
 
-from longwatch.kernel.errors import ConfigError, IntegrityError
+from longwatch.kernel.errors import ConfigError, FailureClass, IntegrityError, LongwatchError
 from longwatch.learn import adapters, sealed
 from longwatch.learn.training import checkpoints, gradient, loop, memory
 from longwatch.learn.training.lora import Learner
@@ -21,6 +21,7 @@ from longwatch.learn.training.plan import Plan, make_plan
 from longwatch.learn.training.results import (
     GaveUp,
     Halved,
+    Miscalculated,
     Paused,
     Progress,
     Resumed,
@@ -380,9 +381,23 @@ def test_a_resume_that_cannot_prove_itself_is_refused(tmp_path):
     with torch.no_grad():
         # One bit of one weight: the same job by its digest, but not the same base.
         other.lm_head.weight[65, 0] += 1e-4
-    with pytest.raises(IntegrityError, match="probe loss"):
+    with pytest.raises(LongwatchError, match="probe loss") as refused:
         train(job, model=other)
+    assert refused.value.failure_class is FailureClass.FAULT, "another process may calculate right"
     assert isinstance(train(job), Trained)
+
+
+@pytest.mark.guarantee("L12")
+def test_a_processor_that_miscalculates_once_is_told_of_and_costs_nothing(tmp_path, monkeypatch, whole):
+    job = train_tiny.job(tmp_path / "cut")
+    left = iter(range(5))
+    assert isinstance(train(job, stop=lambda: next(left, None) is None), Paused)
+    real, wrong, told = gradient.probe_loss, iter([0.01]), []
+    monkeypatch.setattr(gradient, "probe_loss", lambda *given: real(*given) + next(wrong, 0.0))
+    resumed = train(job, told=told)
+    assert (resumed.adapter, resumed.losses) == (whole.adapter, whole.losses)
+    miscalculated = [one for one in told if isinstance(one, Miscalculated)]
+    assert [one.wrong - one.probe for one in miscalculated] == [pytest.approx(0.01)]
 
 
 @pytest.mark.guarantee("L12")

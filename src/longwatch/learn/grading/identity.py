@@ -10,6 +10,7 @@ import msgspec
 
 from longwatch.kernel import digest
 from longwatch.kernel.digest import Digest
+from longwatch.kernel.errors import TransientError
 from longwatch.learn.grading.languages import RUNTIMES, Runtime
 from longwatch.learn.grading.scripts import BIN, wanted
 from longwatch.learn.tasks import Language
@@ -35,15 +36,28 @@ def programs(languages: Iterable[Language]) -> dict[str, str]:
 
 @cache
 def version(language: Language) -> str:
-    """Return what a language's program says of itself, in one line; empty: it is not here. Asked once a process."""
+    """Return what a language's program says of itself, in one line; empty: it is not here. Asked once a process.
+
+    Raises:
+        TransientError: it is here and could not answer: the machine is too busy, or the program was killed.
+    """
+    asking = _asking(RUNTIMES[language])
     try:
-        done = subprocess.run(
-            _asking(RUNTIMES[language]), capture_output=True, check=False, timeout=_VERSION_S, text=True
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        done = subprocess.run(asking, capture_output=True, check=False, timeout=_VERSION_S, text=True)
+    except (FileNotFoundError, PermissionError, NotADirectoryError):
         return ""
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise _unanswered(asking, str(error)) from error
+    if done.returncode < 0:
+        raise _unanswered(asking, f"signal {-done.returncode} ended it")
     lines = (done.stdout or done.stderr).strip().splitlines()
     return lines[0].strip() if done.returncode == 0 and lines else ""
+
+
+def _unanswered(asking: tuple[str, ...], why: str) -> TransientError:
+    return TransientError(
+        f"`{' '.join(asking)}` could not say its version: {why}. Try again when the machine is free"
+    )
 
 
 def _asking(runtime: Runtime) -> tuple[str, ...]:

@@ -15,10 +15,10 @@ import msgspec
 import torch
 
 from longwatch.kernel import files
-from longwatch.kernel.errors import IntegrityError
+from longwatch.kernel.errors import IntegrityError, LongwatchError
 from longwatch.learn import adapters, sealed
 from longwatch.learn.training import checkpoints, gradient, memory, results
-from longwatch.learn.training.checkpoints import Place
+from longwatch.learn.training.checkpoints import Place, Tensors
 from longwatch.learn.training.gradient import Measured, StopAskedError
 from longwatch.learn.training.lora import Learner
 from longwatch.learn.training.plan import Job, Plan, make_plan
@@ -29,6 +29,8 @@ CLIP = 1.0
 """The largest norm of a gradient."""
 SETBACKS = 3
 """So many steps may go wrong; after one more it gives up."""
+PROOFS = 2
+"""So often a resumed student is asked for the loss that it was saved with."""
 ADAPTER = "adapter"
 """The folder of the finished adapter, beside the checkpoints."""
 
@@ -61,7 +63,8 @@ def train(
 
     Raises:
         ConfigError: the student has no chat template, or the start adapter does not fit the recipe.
-        IntegrityError: the folder holds another training, or a resumed model is not the one that was saved.
+        IntegrityError: the folder holds another training.
+        LongwatchError: a resumed model does not compute what it did when it was saved.
         NotReadyError: the disk is full; the last checkpoint stays.
     """
     make_deterministic(job.threads)
@@ -161,34 +164,45 @@ def resume(training: Training) -> Place:
     """Become what the newest good checkpoint holds, and prove it; or begin.
 
     Raises:
-        IntegrityError: the folder holds another training, or the restored student is not the one that was saved.
+        IntegrityError: the folder holds another training.
+        LongwatchError: as `prove`.
     """
     found = checkpoints.newest(training.plan.folder, training.plan.run)
     if found.place is None or found.tensors is None:
         place = begin(training)
     else:
         place = found.place
-        training.learner.restore(found.tensors)
-        prove(training, place)
+        prove(training, place, found.tensors)
     if found.place is not None or found.quarantined:
         lost, faults = found.lost_steps, found.quarantined
         training.report(results.Resumed(step=place.step, lost_steps=lost, quarantined=faults))
     return place
 
 
-def prove(training: Training, place: Place) -> None:
-    """Return if the restored student answers the probe as the saved one did: to the last bit on a processor.
+def prove(training: Training, place: Place, tensors: Tensors) -> None:
+    """Become what was saved, and return if the student answers the probe as the saved one did: to the last bit on a processor.
+
+    A processor that miscalculated once is asked again; one that goes on is no damage of what is bound by digest, so the
+    next process tries.
 
     Raises:
-        IntegrityError: it does not.
+        LongwatchError: it does not.
     """
-    now = gradient.probe_loss(training.learner.model, training.plan.probe)
-    tolerance = 0.0 if training.learner.device.type == "cpu" else 1e-3
-    if not math.isclose(now, place.probe, rel_tol=tolerance, abs_tol=0.0):
-        raise IntegrityError(
-            f"checkpoint {place.name} was saved with a probe loss of {place.probe!r}, and has {now!r} here: the base"
-            f" model, the processor or a library differs; bring it back, or remove {training.plan.folder} and train anew"
+    told: list[float] = []
+    while len(told) < PROOFS:
+        training.learner.restore(tensors)
+        told.append(gradient.probe_loss(training.learner.model, training.plan.probe))
+        tolerance = 0.0 if training.learner.device.type == "cpu" else 1e-3
+        if math.isclose(told[-1], place.probe, rel_tol=tolerance, abs_tol=0.0):
+            break
+    else:
+        raise LongwatchError(
+            f"checkpoint {place.name} was saved with a probe loss of {place.probe!r}, and has {told[-1]!r} here: the base"
+            f" model, the processor or a library differs. If it stays so, bring it back, or remove {training.plan.folder} and"
+            " train anew"
         )
+    if wrong := told[:-1]:
+        training.report(results.Miscalculated(step=place.step, probe=place.probe, wrong=wrong[0]))
 
 
 def begin(training: Training) -> Place:

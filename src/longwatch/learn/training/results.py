@@ -95,7 +95,24 @@ class Resumed(msgspec.Struct, frozen=True, kw_only=True, tag="resumed"):
         return f"goes on from step {self.step}; {self.lost_steps} saved steps are lost{gone}"
 
 
-Report = Progress | Slowed | Stalled | Halved | RolledBack | Resumed
+class Miscalculated(msgspec.Struct, frozen=True, kw_only=True, tag="miscalculated"):
+    """Equal numbers gave another loss once, and then the same: this machine does not always calculate alike."""
+
+    step: int
+    probe: float
+    """What the checkpoint was saved with."""
+    wrong: float
+
+    @property
+    def sentence(self) -> str:
+        """It for a person."""
+        return (
+            f"at step {self.step} the processor gave a loss of {self.wrong!r} where it had given {self.probe!r}, and gives it"
+            " again now: if this comes again, test the memory and the processor of this machine"
+        )
+
+
+Report = Progress | Slowed | Stalled | Halved | RolledBack | Resumed | Miscalculated
 
 
 class Trained(msgspec.Struct, frozen=True, kw_only=True, tag="trained"):
