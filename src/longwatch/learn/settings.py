@@ -39,7 +39,7 @@ class Curriculum(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     source: str = "generated"
     """`generated`, or the path of a JSONL file of tasks, or a public set: `mbpp`, `mbxp`."""
     languages: tuple[Language, ...] = (Language.PYTHON,)
-    """In which languages problems are asked: Python and JavaScript if they are generated; `mbxp` also has Java, C++, Ruby, PHP."""
+    """In which languages each problem is asked. Generated: Python, JavaScript, TypeScript, Ruby, PHP, Lua; `mbxp`: Python, JavaScript, Java, C++, Ruby, PHP."""
     seed: int = 1
     """The same seed gives the same."""
     start_row: int = 0

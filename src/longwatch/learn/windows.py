@@ -213,7 +213,8 @@ def _read(
     end = min(start + STRETCH_ROWS, order.start_row + order.max_rows)
     rows = tuple(source.rows(start, end))
     left_out = Counter(one.why for row in rows for one in row.left_out)
-    tasks = _clean(_wanted(order, _problems(done), rows, left_out), audits, left_out)
+    wanted = tuple(_wanted(order, _problems(done), rows, left_out))
+    tasks = _clean(wanted, [one for row in rows for one in row.kin], audits, left_out)
     return _Stretch(
         start=start,
         end=start + len(rows),
@@ -237,14 +238,17 @@ def _wanted(
             left_out[NOT_NEEDED] += len(row.tasks)
 
 
-def _clean(tasks: Iterable[Task], audits: Index, left_out: Counter[str]) -> tuple[Task, ...]:
+def _clean(
+    tasks: Sequence[Task], kin: Sequence[Task], audits: Index, left_out: Counter[str]
+) -> tuple[Task, ...]:
     """Whole problems without a near duplicate of a benchmark: what is near in one language is so in all."""
-    found = [(task, audits.near(task)) for task in tasks]
-    spoilt = {task.problem: near for task, near in found if near is not None}
-    for task, _ in found:
+    problems = {task.problem for task in tasks}
+    looked_at = (*tasks, *(one for one in kin if one.problem in problems))
+    spoilt = {one.problem: near for one in looked_at if (near := audits.near(one)) is not None}
+    for task in tasks:
         if task.problem in spoilt:
             left_out[f"near duplicate of a benchmark: {spoilt[task.problem].how}"] += 1
-    return tuple(task for task, _ in found if task.problem not in spoilt)
+    return tuple(task for task in tasks if task.problem not in spoilt)
 
 
 def _valid(tasks: Sequence[Task], validate: Validate, left_out: Counter[str]) -> Iterator[Task]:

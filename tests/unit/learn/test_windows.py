@@ -183,6 +183,18 @@ def test_near_duplicates_of_a_benchmark_are_removed_in_all_languages_and_counted
     assert manifest.left_out["near duplicate of a benchmark: solution"] >= 2
 
 
+@pytest.mark.guarantee("L4")
+def test_what_is_near_a_benchmark_in_python_is_left_out_where_only_others_are_asked_in(tmp_path):
+    asked = (Language.RUBY, Language.TYPESCRIPT)
+    row = next(row for row in Generated(1, asked).rows(0, 60) if row.tasks[0].split is Split.TRAIN)
+    audit = msgspec.structs.replace(row.kin[0], id="audit", split=Split.AUDIT, prompt="Other words.")
+    manifest, bound = prepare(tmp_path / "w", source=Generated(1, asked), audits=Index([audit]))
+    tasks = [one for some in windows.load(tmp_path / "w", bound)[1].values() for one in some]
+    assert {one.language for one in tasks} == set(asked)
+    assert row.tasks[0].problem not in {one.problem for one in tasks}
+    assert manifest.left_out["near duplicate of a benchmark: solution"] >= 2
+
+
 @pytest.mark.guarantee("L3")
 def test_a_source_that_ends_is_said_to_be_exhausted_and_the_window_too_small(tmp_path):
     rows = [Row(number=n, tasks=(task(f"t{n}", prompt=f"Task {n}."),)) for n in range(7)]

@@ -179,7 +179,7 @@ DIALECTS: Mapping[Language, Dialect] = {
             bytewise=True,
             holes=False,
         ),
-        reserved=frozenset({"end"}),
+        reserved=frozenset({"end", "table"}),
         head="local function @name(@parameters)",
         check="    lu.assertEquals(candidate(@arguments), @expected)",
         tests=_LUA,

@@ -63,7 +63,7 @@ def literal(value: Json, style: Literals) -> str:
     return _number(value, style)
 
 
-def _number(value: float, style: Literals) -> str:
+def _number(value: Json, style: Literals) -> str:
     if isinstance(value, float) and not math.isfinite(value):
         raise NoLiteralError(f"{value} is no literal")
     if isinstance(value, int) and abs(value) > style.largest:

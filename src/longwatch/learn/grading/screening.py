@@ -19,6 +19,7 @@ _STUBS = {
     Language.CPP: "    return {{}};\n",
     Language.RUBY: "  nil\nend\n",
     Language.PHP: "    return null;\n}}\n",
+    Language.LUA: "  return nil\nend\n",
 }
 
 

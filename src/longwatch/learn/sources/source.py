@@ -22,6 +22,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     number: int
     tasks: tuple[Task, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
+    kin: tuple[Task, ...] = ()
+    """Versions of its problem in languages that are not asked in: what is near a benchmark in one is left out in all."""
 
 
 class Source(Protocol):

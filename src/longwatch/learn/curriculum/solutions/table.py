@@ -10,7 +10,7 @@ import msgspec
 from longwatch.learn.curriculum import heads
 from longwatch.learn.curriculum.dialects import DIALECTS, Dialect, Filled
 from longwatch.learn.curriculum.literals import literal
-from longwatch.learn.curriculum.solutions import php, ruby
+from longwatch.learn.curriculum.solutions import lua, php, ruby
 from longwatch.learn.curriculum.solutions.solution import Parts, Solutions, body, indented
 from longwatch.learn.curriculum.template import Constants
 from longwatch.learn.grading.languages import NAME, SCRIPTS
@@ -19,6 +19,7 @@ from longwatch.learn.tasks import Language
 SOLUTIONS: Mapping[Language, Solutions] = {
     Language.RUBY: ruby.SOLUTIONS,
     Language.PHP: php.SOLUTIONS,
+    Language.LUA: lua.SOLUTIONS,
 }
 _HERE = Path(__file__).parent
 
@@ -65,10 +66,6 @@ def _classics(language: Language) -> Mapping[str, str]:
     head = re.compile(script.head.replace(NAME, r"(\w+)"), re.MULTILINE)
     found = {}
     for code in re.split(rf"(?<=\n{re.escape(script.closer)}\n)\n", text):
-        names = [
-            name
-            for groups in head.findall(code)
-            for name in ([groups] if isinstance(groups, str) else groups)
-        ]
-        found[names[-1]] = code
+        outermost = next(one for one in head.finditer(code) if not one[0][0].isspace())
+        found[next(name for name in outermost.groups() if name)] = code
     return found
