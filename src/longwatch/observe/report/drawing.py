@@ -11,6 +11,7 @@ _LEFT, _BOTTOM, _TOP, _RIGHT = 48, 26, 12, 150
 _ROW = 26
 _NAME = 12.0
 _SMALLEST = 1e-3
+_MOST_DOTS = 60
 
 
 def draw(figure: Figure) -> str:
@@ -69,7 +70,7 @@ def _line(number: int, line: Line, points: Sequence[tuple[float, float]], name_y
     kind = f"line{number}{' dashed' if line.dashed else ''}"
     dots = (
         ""
-        if line.dashed
+        if line.dashed or len(points) > _MOST_DOTS
         else "".join(f'<circle class="dot" cx="{x:.1f}" cy="{y:.1f}" r="2.5"/>' for x, y in points)
     )
     name = _text(points[-1][0] + 8, name_y, line.name)
@@ -82,13 +83,17 @@ def _bars(figure: Figure) -> str:
 
 def _bar(at: int, bar: Bar) -> str:
     y, wide = at * _ROW + 8, WIDTH - 2 * _RIGHT
-    low, value, high = (_RIGHT + wide * share for share in (bar.low, bar.value, bar.high))
-    told = f"{bar.value:.1%} ({bar.low:.1%} to {bar.high:.1%})"
     return (
-        f'{_text(4, y + 10, bar.name)}<rect class="bar" x="{_RIGHT}" y="{y}" width="{value - _RIGHT:.1f}" height="12"/>'
-        f'<path class="limit" d="M{low:.1f} {y + 6}H{high:.1f}M{low:.1f} {y + 2}v8M{high:.1f} {y + 2}v8"/>'
-        f"{_text(WIDTH - _RIGHT + 4, y + 10, told)}"
+        f'{_text(4, y + 10, bar.name)}<rect class="bar" x="{_RIGHT}" y="{y}" width="{wide * bar.value:.1f}" height="12"/>'
+        f"{_bounds(y, wide, bar)}{_text(WIDTH - _RIGHT + 4, y + 10, bar.told)}"
     )
+
+
+def _bounds(y: int, wide: int, bar: Bar) -> str:
+    if bar.low is None or bar.high is None:
+        return ""
+    low, high = _RIGHT + wide * bar.low, _RIGHT + wide * bar.high
+    return f'<path class="limit" d="M{low:.1f} {y + 6}H{high:.1f}M{low:.1f} {y + 2}v8M{high:.1f} {y + 2}v8"/>'
 
 
 def _text(x: float, y: float, text: str) -> str:

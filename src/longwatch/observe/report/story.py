@@ -14,12 +14,14 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Bar(msgspec.Struct, frozen=True, kw_only=True):
-    """An estimate between its bounds, 0 to 1."""
+    """A share, 0 to 1; of an estimate with its bounds."""
 
     name: str
     value: float
-    low: float
-    high: float
+    low: float | None = None
+    high: float | None = None
+    told: str
+    """The same as text."""
 
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,6 +34,8 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     limit: float | None = None
     """A height that matters."""
     logarithmic: bool = False
+    aside: bool = False
+    """One of many: a page keeps it folded away."""
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +55,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     """When it was looked at, in the watch's zone."""
     health: Health
     lines: tuple[str, ...]
-    """What moved forward, what was refused and why, what it cost, what holds: ten at most."""
+    """What does not hold, what moved forward, what was refused and why, what it cost, what holds: ten at most."""
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()
     decisions: Table

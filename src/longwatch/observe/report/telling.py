@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from longwatch.kernel.journal import Event
-from longwatch.learn.board import LearnBoard, Round
+from longwatch.learn.board import LearnBoard, Round, Score
 from longwatch.migrate.board import JobRow, MigrateBoard
 from longwatch.migrate.steps import Refusal
 from longwatch.observe.health import health
@@ -20,6 +20,7 @@ MOST_LINES = 10
 _REASONS = 3
 _REASON_CHARACTERS = 160
 _LATEST_REFUSALS = 200
+_NEWEST_PATHS = 3
 _REFUSED = "attempt.refused."
 _CUT = "attempt.lost"
 _BLOCK = "block.confirmed"
@@ -50,14 +51,17 @@ def story(facts: Facts) -> Story:
         case _:
             lines, figures, tables = (), (), ()
             decisions = Table(title="Decisions", heads=("decision",), rows=())
-    said = (*lines, *_effort(facts), *_holds(facts))
+    holds, told = tuple(_holds(facts)), (*lines, *_effort(facts))
+    # What does not hold comes first: the rest stands on it.
+    whole = facts.verification is None or facts.verification.ok
+    said = (*told, *holds) if whole else (*holds, *told)
     return Story(
         watch=facts.status.watch,
         kind=facts.status.kind,
         at=stamped(facts.at, facts.status.zone),
         health=health(facts.status),
         lines=said[:MOST_LINES],
-        figures=figures,
+        figures=(*figures, *_hours(facts.timings)),
         tables=(*tables, _time(facts.timings)),
         decisions=decisions,
     )
@@ -128,7 +132,7 @@ def _refused(facts: Facts) -> Table:
         (stamped(event.at, facts.status.zone), event.kind.rpartition(".")[2], _short(event.text))
         for event in refused[-_LATEST_REFUSALS:]
     )
-    return Table(title="Refused attempts", heads=("when", "for its", "why"), rows=rows)
+    return Table(title="Refused attempts", heads=("when", "refused for its", "why"), rows=rows)
 
 
 # -- experiments
@@ -207,39 +211,32 @@ def _evidence(events: Iterable[Event]) -> Iterator[Figure]:
                 (float(data["judged"] or 0), float(data["evidence"] or 0))
             )
             needed[number] = float(data["needed"] or 0)
-    for number, path in paths.items():
+    for place, (number, path) in enumerate(reversed(paths.items())):
         yield Figure(
             title=f"Evidence of experiment {number}, by fresh problems",
             told=f"It accepts at {needed[number]:.3g}, the line across: one over alpha. The scale is logarithmic.",
             lines=(Line(name="evidence", points=tuple(path)),),
             limit=needed[number],
             logarithmic=True,
+            aside=place >= _NEWEST_PATHS,
         )
 
 
 def _scores(board: LearnBoard) -> Iterator[Figure]:
     for look in sorted({one.look for one in board.scores if not one.void}):
-        bars = [
-            bar
-            for one in board.scores
-            if one.look == look and one.total
-            for bar in (
-                Bar(
-                    name=f"{one.language}, base",
-                    value=one.base / one.total,
-                    low=one.base_low,
-                    high=one.base_high,
-                ),
-                Bar(
-                    name=f"{one.language}, champion",
-                    value=one.champion / one.total,
-                    low=one.champion_low,
-                    high=one.champion_high,
-                ),
-            )
-        ]
+        scored = [one for one in board.scores if one.look == look and one.total]
+        bars = [bar for one in scored for bar in _scored(one)]
         told = "Pass rates with 95 % intervals. They report, and decide nothing."
         yield Figure(title=f"Look {look} at the public benchmark", told=told, bars=tuple(bars))
+
+
+def _scored(one: Score) -> Iterator[Bar]:
+    for who, passed, low, high in (
+        ("base", one.base, one.base_low, one.base_high),
+        ("champion", one.champion, one.champion_low, one.champion_high),
+    ):
+        told = f"{passed / one.total:.1%} ({low:.1%} to {high:.1%})"
+        yield Bar(name=f"{one.language}, {who}", value=passed / one.total, low=low, high=high, told=told)
 
 
 def _of_rounds(rounds: Sequence[Round]) -> Table:
@@ -280,7 +277,8 @@ def _effort(facts: Facts) -> Iterator[str]:
         return
     largest = sorted(seen.purposes, key=lambda one: -one.covered_s)[:_REASONS]
     told = ", ".join(f"{one.phase} {one.share:.0%}" for one in largest)
-    yield f"{duration(facts.status.active_s)} of work in {duration(seen.table.wall_s)}: {told}."
+    whole = f"{duration(facts.status.active_s)} of work in {duration(seen.table.wall_s)}"
+    yield f"{whole}: {told}." if told else f"{whole}."
 
 
 def _holds(facts: Facts) -> Iterator[str]:
@@ -293,7 +291,22 @@ def _holds(facts: Facts) -> Iterator[str]:
         wrong = [one for one in seen.receipts if one.answer != "ok"]
         chain = f" The event log: {seen.chain.detail}" if seen.chain.detail else ""
         named = "; ".join(f"{one.receipt[:16]} {one.answer}" for one in wrong[:_REASONS])
-        yield f"{seen.wrong} things do not hold: {named or 'the event log'}.{chain}"
+        count = "One thing does" if seen.wrong == 1 else f"{seen.wrong} things do"
+        yield f"{count} not hold: {named or 'the event log'}.{chain}"
+
+
+def _hours(seen: WatchTimings) -> Iterator[Figure]:
+    rest = (("not measured", seen.table.unaccounted_s),) if seen.table.wall_s else ()
+    covered = (*((one.phase, one.covered_s) for one in seen.purposes), *rest)
+    bars = tuple(_bar_of(name, seconds, seen.table.wall_s) for name, seconds in covered if seconds > 0)
+    if bars:
+        told = "Of all time since the watch began. What runs beside another counts in both."
+        yield Figure(title="Where the time went", told=told, bars=bars)
+
+
+def _bar_of(name: str, seconds: float, wall_s: float) -> Bar:
+    share = min(seconds / wall_s, 1.0)
+    return Bar(name=name, value=share, told=f"{duration(seconds)}, {share:.1%}")
 
 
 def _time(seen: WatchTimings) -> Table:
@@ -302,7 +315,7 @@ def _time(seen: WatchTimings) -> Table:
         for one in seen.purposes
     )
     heads = ("for", "times", "time", "share", "longest")
-    return Table(title="Where the time went", heads=heads, rows=rows)
+    return Table(title="The time in numbers", heads=heads, rows=rows)
 
 
 def _short(text: str) -> str:

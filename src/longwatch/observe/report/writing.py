@@ -8,17 +8,21 @@ from longwatch.observe.render import one_line
 from longwatch.observe.report.drawing import draw
 from longwatch.observe.report.story import Figure, Story, Table
 
+_MOST_ROWS = 40
 _STYLE = """
 :root{color-scheme:light dark;--paper:#fff;--ink:#1d2427;--quiet:#566068;--line:#d9d8d2;--accent:#1f6663;--second:#75540a;--alarm:#a3261d}
 @media(prefers-color-scheme:dark){:root{--paper:#14181a;--ink:#e6e9ea;--quiet:#a3adb3;--line:#353d42;--accent:#7cc8c3;--second:#e3bd5f;--alarm:#ff9a8f}}
 body{margin:0 auto;max-width:60rem;padding:1rem;background:var(--paper);color:var(--ink);font:15px/1.5 system-ui,sans-serif}
 h1{font-size:1.4rem}h2{font-size:1.2rem;margin-top:2.5rem;overflow-wrap:anywhere}h3{font-size:1rem;margin:1.4rem 0 .3rem}
+a{color:var(--accent)}summary{cursor:pointer;color:var(--accent)}
+.lead{border-left:4px solid var(--line);padding:.2rem .8rem}.lead strong{margin-right:.2rem}.lead:has(.needs_you,.stale){border-color:var(--alarm)}
 .quiet,figcaption{color:var(--quiet);font-size:.88rem}.needs_you,.stale{color:var(--alarm)}
 .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.9rem}
 th,td{text-align:left;vertical-align:top;padding:.25rem .8rem .25rem 0;border-bottom:1px solid var(--line);overflow-wrap:anywhere}
-figure{margin:.5rem 0}svg{width:100%;max-width:46rem;height:auto}svg text{fill:var(--quiet);font:11px system-ui,sans-serif}
+th{white-space:nowrap}figure{margin:.5rem 0}svg{width:100%;max-width:46rem;height:auto}svg text{fill:var(--quiet);font:11px system-ui,sans-serif}
 .axis,.limit{fill:none;stroke:var(--line)}.limit{stroke:var(--alarm)}.dot,.bar{fill:var(--accent)}
 polyline{fill:none;stroke-width:2;stroke:var(--accent)}.line1{stroke:var(--second)}.line2{stroke:var(--quiet)}.dashed{stroke-dasharray:5 4;stroke-width:1.5}
+@media(max-width:40rem){table{min-width:36rem}}
 @media print{body{max-width:none}}
 """
 
@@ -58,15 +62,24 @@ def _section(story: Story) -> str:
 def _parts(story: Story) -> Iterator[str]:
     name = escape(story.watch)
     yield f'<section><h2>{name}</h2><p class="quiet">{escape(story.kind)}, as it was at {escape(story.at)}</p>'
-    yield f"<p>{_told(story)}{_help(story)}</p><ol>"
+    yield f'<p class="lead">{_told(story)}{_help(story)}</p><ol>'
     yield "".join(f"<li>{escape(line)}</li>" for line in story.lines) + "</ol>"
-    yield "".join(_figure(figure) for figure in story.figures)
-    yield "".join(_table(table) for table in (*story.tables, story.decisions) if table.rows)
+    yield "".join(_figure(figure) for figure in story.figures if not figure.aside)
+    yield _folded("Earlier ones", [_figure(figure) for figure in story.figures if figure.aside])
+    yield "".join(_table(table) for table in story.tables if table.rows)
+    yield f"{_title(story.decisions)}{_rows(story.decisions)}" if story.decisions.rows else ""
     yield "</section>"
 
 
 def _help(story: Story) -> str:
-    return f" In its folder: <code>{escape(story.health.command)}</code>" if story.health.command else ""
+    command = story.health.command
+    return f"<br>In its folder: <code>{escape(command)}</code>" if command else ""
+
+
+def _folded(title: str, parts: Sequence[str]) -> str:
+    """Fold away what is too long to be read past; no script is needed to open it."""
+    summary = f"<summary>{escape(title)}: {len(parts)}</summary>"
+    return f"<details>{summary}{''.join(parts)}</details>" if parts else ""
 
 
 def _figure(figure: Figure) -> str:
@@ -75,12 +88,19 @@ def _figure(figure: Figure) -> str:
 
 
 def _table(table: Table) -> str:
+    if len(table.rows) <= _MOST_ROWS:
+        return f"{_title(table)}{_rows(table)}"
+    return f"{_title(table)}<details><summary>{len(table.rows)} rows</summary>{_rows(table)}</details>"
+
+
+def _title(table: Table) -> str:
+    return f"<h3>{escape(table.title)}</h3>"
+
+
+def _rows(table: Table) -> str:
     heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in table.heads)
     rows = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in table.rows)
-    head = f"<h3>{escape(table.title)}</h3>"
-    return (
-        f'{head}<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
-    )
+    return f'<div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
 
 
 def markdown(stories: Sequence[Story]) -> str:
