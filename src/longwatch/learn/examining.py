@@ -127,11 +127,11 @@ def _part(  # noqa: PLR0917 - who, what and where
         place.grades / f"{asked}.answers.json", _Answered, lambda: _ask(work, place, who, tasks, label)
     )
     codes = _codes(tasks, said.answers)
-    graded = _key(asked, identity(task.language for task in tasks), tasks)
+    graded = _key(asked, identity((task.language for task in tasks), place.settings.where), tasks)
     grades = staged(
         place.grades / f"{graded}.grades.json",
         tuple[Grade, ...],
-        lambda: _grade(work, codes, label),
+        lambda: _grade(work, place, codes, label),
         # What our own trouble hid is graded again the next time: a kept one would hide it for ever.
         keep=lambda found: all(one.verdict is not Verdict.INFRA for one in found),
     )
@@ -165,22 +165,25 @@ def grade(
     Raises:
         StoppedError: a pause or stop came first.
     """
-    key = _key(identity(task.language for _, task in codes), codes)
+    key = _key(identity((task.language for _, task in codes), place.settings.where), codes)
     return staged(
         place.grades / f"{key}.grades.json",
         tuple[Grade, ...],
-        lambda: _grade(work, list(codes), label),
+        lambda: _grade(work, place, list(codes), label),
         keep=lambda found: all(one.verdict is not Verdict.INFRA for one in found),
     )
 
 
-def _grade(work: Work[LearnStep], codes: list[tuple[str, Task]], label: str) -> tuple[Grade, ...]:
+def _grade(
+    work: Work[LearnStep], place: Place, codes: list[tuple[str, Task]], label: str
+) -> tuple[Grade, ...]:
     with work.span("grade", label):
         grades = tuple(
             grade_all(
                 codes,
                 progress=lambda done: work.progress("grade", label, done=done, total=len(codes)),
                 should_stop=work.should_stop,
+                where=place.settings.where,
             )
         )
     if len(grades) < len(codes):

@@ -23,7 +23,8 @@ from longwatch.learn.student.fetch import SMOLLM2
 from longwatch.learn.tasks import Language
 from longwatch.learn.teachers.helping import key_of
 from longwatch.learn.teachers.provenance import Teacher
-from longwatch.sandbox import SANDBOXES, proof
+from longwatch.sandbox import proof, sandbox_of
+from longwatch.sandbox.choice import ENGINES, Sandboxing
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)+")
 _PACKAGES = ("torch", "transformers", "peft", "safetensors")
@@ -40,7 +41,9 @@ def prove(watch: Watch, settings: LearnSettings) -> None:
     problems = [finding for finding in findings(settings, watch.root) if finding.standing is Standing.WRONG]
     if problems:
         raise ConfigError("; ".join(f"{one.name}: {one.text} ({one.mend})" for one in problems))
-    proof.prove(SANDBOXES["bubblewrap"](), watch.hidden / "sandbox-proof.json")
+    proof.prove(
+        sandbox_of(settings.sandbox.kind, settings.sandbox.image), watch.hidden / "sandbox-proof.json"
+    )
 
 
 def findings(settings: LearnSettings, root: Path) -> Iterator[Finding]:
@@ -50,15 +53,24 @@ def findings(settings: LearnSettings, root: Path) -> Iterator[Finding]:
         yield wrong("packages", f"{', '.join(missing)} missing", "pip install 'longwatch[learn]'")
     else:
         yield fine("packages", "torch, transformers, peft and safetensors are there")
-    yield from _languages(settings.curriculum.languages)
-    for program in ("bwrap", "setpriv") if os.geteuid() == 0 else ("bwrap",):
-        yield _program("grader", program)
+    yield from _graders(settings)
     if not missing:
         yield _student(settings.student)
         yield _teacher(settings)
     yield _tasks(settings.curriculum, root)
     if settings.audit.wanted:
         yield from _benchmarks(settings, root)
+
+
+def _graders(settings: LearnSettings) -> Iterator[Finding]:
+    try:
+        yield from _languages(settings.curriculum.languages, settings.where)
+    except (ConfigError, NotReadyError) as error:
+        # Only an engine of containers can fail like this: nothing can be said of what an image brings.
+        yield wrong("languages", str(error), f"correct [sandbox] in {FILE}, or the engine")
+    if settings.sandbox.kind not in ENGINES:
+        for program in ("bwrap", "setpriv") if os.geteuid() == 0 else ("bwrap",):
+            yield _program("grader", program)
 
 
 def _program(name: str, program: str) -> Finding:
@@ -108,16 +120,20 @@ def _tasks(curriculum: Curriculum, root: Path) -> Finding:
     return fine("tasks", f"{curriculum.source}, {count}")
 
 
-def _languages(taught: Collection[Language]) -> Iterator[Finding]:
+def _languages(taught: Collection[Language], where: Sandboxing) -> Iterator[Finding]:
     """All languages in a line or two; one that is taught in has to be there."""
     here, lacking = [], []
     for language, runtime in RUNTIMES.items():
-        missing = scripts.missing(language)
+        missing = scripts.missing(language, where)
         if missing and language in taught:
+            spot = f"in {where.image}" if where.image else "here"
             advice = f"apt-get install {' '.join(runtime.packages)}"
-            yield wrong(f"runtime {language}", f"{', '.join(missing)} not here", advice)
+            yield wrong(f"runtime {language}", f"{', '.join(missing)} not {spot}", advice)
         elif missing:
             lacking.append(language)
+        elif where.image:
+            # What it says would take a start for each language, and the image's digest says all of it.
+            here.append(runtime.name)
         else:
             number = _NUMBER.search(version(language))
             here.append(f"{runtime.name} {number[0] if number else 'of an unknown version'}")

@@ -21,6 +21,7 @@ from longwatch.learn.sources.source import Source
 from longwatch.learn.stages import StoppedError, staged
 from longwatch.learn.steps import LearnStep, Prepare, Prepared, Window
 from longwatch.learn.tasks import Split, Task
+from longwatch.sandbox.choice import Sandboxing
 
 _NICE = 10
 """Beside a training: a tenth of a core at least, with which no right answer comes near its wall limit."""
@@ -38,7 +39,9 @@ def perform(work: Work[LearnStep], step: Prepare, place: Place) -> Outcome:
                 folder,
                 windows.Order(number=step.window, start_row=step.start_row, problems=_wanted(step, place)),
                 _source(place),
-                validate=lambda tasks: _screened(work, tasks, lambda: _at_once(step, place)),
+                validate=lambda tasks: _screened(
+                    work, tasks, lambda: _at_once(step, place), place.settings.where
+                ),
                 audits=Index(_audits(place)),
                 progress=lambda row, have: work.progress(
                     "prepare",
@@ -120,14 +123,16 @@ def _most() -> int:
     return 2 * len(os.sched_getaffinity(0))
 
 
-def _screened(work: Work[LearnStep], tasks: Sequence[Task], at_once: Callable[[], int]) -> Iterator[Screened]:
+def _screened(
+    work: Work[LearnStep], tasks: Sequence[Task], at_once: Callable[[], int], where: Sandboxing
+) -> Iterator[Screened]:
     """Validate tasks, so many at once: references pass several times, stubs and empty answers fail (L2)."""
     with ThreadPoolExecutor(_most()) as pool:
         begun: deque[Future[Screened]] = deque()
         for task in tasks:
             while len(begun) >= at_once():
                 yield _ended(work, begun.popleft())
-            begun.append(pool.submit(screen, task))
+            begun.append(pool.submit(screen, task, where=where))
         for one in begun:
             yield _ended(work, one)
 

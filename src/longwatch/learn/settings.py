@@ -16,6 +16,7 @@ from longwatch.learn.teachers import settings as teachers
 from longwatch.learn.teachers.provenance import Teacher
 from longwatch.learn.teachers.settings import NETWORK, Teaching
 from longwatch.sandbox import choice
+from longwatch.sandbox.choice import Sandboxing
 
 
 class Student(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -205,6 +206,11 @@ class LearnSettings(KernelSettings, frozen=True, kw_only=True, forbid_unknown_fi
     audit: Audit = Audit()
     readiness: Readiness = Readiness()
     sandbox: SandboxSettings = SandboxSettings()
+
+    @property
+    def where(self) -> Sandboxing:
+        """Where answers run."""
+        return Sandboxing(self.sandbox.kind, self.sandbox.image)
 
     @property
     def secrets(self) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ _NOTHING = Path(__file__).parent / "etc" / "nothing"
 _MEMORY_FOLDERS = ("/tmp", "/var/tmp", HOME)  # noqa: S108 - the container's own
 _PROCESSES = 4096
 _MOVED = 65536
+_NOBODY = (65534, 65534)
 
 
 class Start(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,21 +141,26 @@ class Container:
         yield from ("--pids-limit", str(plan.processes or _PROCESSES), "--oom-score-adj", "1000")
         if plan.memory_bytes is not None:
             yield from ("--memory", str(plan.memory_bytes), "--memory-swap", str(plan.memory_bytes))
-        yield from self._who()
+        yield from self._who(plan)
 
-    def _who(self) -> Iterator[str]:
+    def _who(self, plan: Plan) -> Iterator[str]:
         if self.name == "podman":
             yield "--read-only-tmpfs=false"
             if self._user[0] != 0:
                 yield from ("--userns", "keep-id")
-            else:
+            elif plan.writable:
                 # Two places changed: root is nobody special inside, and what is written belongs to root outside.
                 inside = ROOTS_INSIDE[0]
                 for kind in ("--uidmap", "--gidmap"):
                     yield from (kind, f"0:1:{inside}", kind, f"{inside}:0:1")
                     yield from (kind, f"{inside + 1}:{inside + 1}:{_MOVED - inside - 1}")
-        who = ROOTS_INSIDE if self._user[0] == 0 else self._user
-        yield from ("--user", f"{who[0]}:{who[1]}")
+        yield from ("--user", "{}:{}".format(*self._inside(plan)))
+
+    def _inside(self, plan: Plan) -> tuple[int, int]:
+        if self._user[0] != 0:
+            return self._user
+        # Who has nothing of root's to write need not be root outside either: then limits of processes hold.
+        return ROOTS_INSIDE if plan.writable else _NOBODY
 
 
 def _memory(plan: Plan) -> Iterator[str]:

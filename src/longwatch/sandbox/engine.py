@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping
+from pathlib import Path
 
 import msgspec
 
@@ -124,7 +125,7 @@ def _image(program: str, name: str) -> Image:
         told = _ask(program, "image", "inspect", name)
     except NotReadyError as error:
         raise NotReadyError(
-            f"sandbox.image = {name!r} is not on this machine: {program} pull {name}"
+            f"sandbox.image = {name!r} is not on this machine: {Path(program).name} pull {name}"
         ) from error
     (found,) = msgspec.json.decode(told, type=tuple[_Inspected, ...])
     settings = found.config or _Inspected.Settings()
@@ -177,12 +178,12 @@ def _ask(program: str, *words: str) -> str:
         )
     except subprocess.TimeoutExpired as error:
         raise NotReadyError(
-            f"{program} {words[0]} did not answer in {_ASK_S:g} s; is its service well?"
+            f"{Path(program).name} {words[0]} did not answer in {_ASK_S:g} s; is its service well?"
         ) from error
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["nothing"])[-1]
         raise NotReadyError(
-            f"{program} does not answer ({last}); start its service, and let this user use it"
+            f"{Path(program).name} does not answer ({last}); start its service, and let this user use it"
         )
     return done.stdout
 

@@ -65,11 +65,12 @@ def audit(work: Work[LearnStep], step: Audit, place: Place, benchmark: Benchmark
 
 def _broken(work: Work[LearnStep], place: Place, benchmark: Benchmark) -> str:
     """The reference solutions run first: where they do not pass, no answer can be judged (L23)."""
-    grader = identity([benchmark.language])
+    where = place.settings.where
+    grader = identity([benchmark.language], where)
 
     def prove() -> Proof:
         with work.span("grade", "reference solutions"):
-            proof = proved(benchmark.language, benchmark.tasks, should_stop=work.should_stop)
+            proof = proved(benchmark.language, benchmark.tasks, should_stop=work.should_stop, where=where)
         if work.should_stop():
             raise StoppedError
         return proof
@@ -79,9 +80,9 @@ def _broken(work: Work[LearnStep], place: Place, benchmark: Benchmark) -> str:
     proof = staged(place.audits / f"{key}.proof.json", Proof, prove, keep=lambda one: one.holds)
     if proof.holds:
         return ""
-    missing = scripts.missing(benchmark.language)
+    missing = scripts.missing(benchmark.language, where)
     if missing:
-        return scripts.advice(benchmark.language, missing)
+        return scripts.advice(benchmark.language, missing, where)
     named = ", ".join(one.task for one in proof.broken[:5])
     return f"{len(proof.broken)} of {proof.tried} known answers are not judged right here ({named}): {proof.broken[0].why}"
 
@@ -90,7 +91,7 @@ def _kept(work: Work[LearnStep], step: Audit, place: Place, benchmark: Benchmark
     """A student's record: the one that is there, if it counts, or a new one."""
     who = _examinee(place, step, name)
     verify(name, who.adapter)
-    subject = subject_of(benchmark, name, identity([benchmark.language]))
+    subject = subject_of(benchmark, name, identity([benchmark.language], place.settings.where))
     binding = bind(place.settings.student, batch=who.batch, sampling=who.sampling)
     path = place.audits / f"{subject.key(binding)}.json"
     try:

@@ -44,7 +44,7 @@ def present(settings: LearnSettings, root: Path) -> Generation:
         model={"base": base, "tokenizer": tokenizer},
         data=dict(_data(settings.audit, root)),
         # Benchmarks in Python are always possible.
-        runtimes=programs({Language.PYTHON, *settings.curriculum.languages}),
+        runtimes=programs({Language.PYTHON, *settings.curriculum.languages}, settings.where),
         environment=_environment(),
     )
 

@@ -1,5 +1,7 @@
 """One sandboxed process: no network, no privileges, no files but /usr and a small folder in memory.
 
+Or, where the settings ask for it, a container: no files but those of its image, and a few small folders in memory.
+
 Slimmer than the sandbox of a worker, because two are started for every answer: no /proc, no /etc, no home. The process
 is the first of its own pid namespace, so that whatever it started ends with it.
 """
@@ -10,17 +12,21 @@ import os
 import select
 import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
-from longwatch.kernel.errors import LongwatchError, TransientError
+from longwatch.kernel.errors import ConfigError, LongwatchError, NotReadyError, TransientError
 from longwatch.kernel.identity import COOKIE_VARIABLE, read_stat
 from longwatch.kernel.spawn import new_cookie
 from longwatch.kernel.tree import end_tree
 from longwatch.learn.grading.bounds import Bounds
+from longwatch.learn.grading.languages import Script
+from longwatch.learn.grading.place import FOLDER, HERE, contained, container
 from longwatch.learn.grading.wire import ClosedError, Frames, LateError, Patience, Tree
+from longwatch.sandbox.choice import Sandboxing
 
 _SYSTEM = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _NOBODY = "65534"
@@ -29,6 +35,7 @@ _KILLED = 128 + signal.SIGKILL
 _POLITE_S = 0.1
 _KILL_AGAIN_S = 0.05
 _KILLS = 200
+_ENGINE_S = 60.0
 _ERROR_BYTES = 2000
 
 
@@ -58,13 +65,13 @@ class Cell:
         *,
         seed: int,
         patience: Patience,
-        confinement: tuple[str, ...] = (),
+        script: Script | None = None,
+        where: Sandboxing = HERE,
     ) -> None:
         self._cookie = new_cookie()
-        # By the cookie a supervisor, or we, find what is inside without its launcher. It is no secret.
-        cookie = ("--setenv", COOKIE_VARIABLE, self._cookie, "--")
-        words = (*confined(bounds.tmp_bytes, seed), *confinement, "--remount-ro", "/", *cookie, *argv)
-        self._process = _start(words, self._cookie)
+        self._contained = contained(where)
+        build = _in_container if self._contained else _in_bubblewrap
+        self._process = _start(build(argv, bounds, seed, script, where, self._cookie), self._cookie)
         assert self._process.stdin is not None and self._process.stdout is not None  # noqa: S101, PT018 - for mypy
         self._frames = Frames(
             self._process.stdout.fileno(),
@@ -74,6 +81,7 @@ class Cell:
         )
         self._patience = patience
         self._ended_by_us = False
+        self._began_s = time.monotonic()
 
     def boot(self, code: bytes) -> None:
         """Hand our own program over, before any frame."""
@@ -86,6 +94,7 @@ class Cell:
             message = self._frames.receive()
         if message != ["ready"]:
             raise InfraError("the sandboxed process did not say that it is ready")
+        self._began_s = time.monotonic()
 
     @contextlib.contextmanager
     def _starting(self) -> Iterator[None]:
@@ -128,6 +137,7 @@ class Cell:
                 pipe.close()
         if not self._gone(_POLITE_S):
             self._kill()
+        wall_s = time.monotonic() - self._began_s
         _, status, used = os.wait4(self._process.pid, 0)
         from_outside = os.WIFSIGNALED(status) and not self._ended_by_us
         if from_outside:
@@ -135,13 +145,17 @@ class Cell:
             end_tree(None, self._cookie, grace_s=0.0)
         return Ended(
             status=os.waitstatus_to_exitcode(status),
-            cpu_s=used.ru_utime + used.ru_stime,
+            # What a container used, its engine does not tell: it cannot have been more than the time that passed.
+            cpu_s=wall_s if self._contained else used.ru_utime + used.ru_stime,
             from_outside=from_outside,
             killed=os.waitstatus_to_exitcode(status) == _KILLED and not self._ended_by_us,
         )
 
     def _kill(self) -> None:
         """KILL what is inside: its launcher then ends, and the kernel tells us what both used."""
+        if self._contained:
+            self._dismiss()
+            return
         for _ in range(_KILLS):
             if self._gone(0.0):
                 return
@@ -152,6 +166,18 @@ class Cell:
                 return
         raise LongwatchError(f"process {self._process.pid} hangs in the kernel and cannot be ended")
 
+    def _dismiss(self) -> None:
+        """Tell the program around a container that nobody waits any more: it removes the container, and ends."""
+        if self._gone(0.0):
+            return
+        self._ended_by_us = True
+        # It is our child, and nobody has waited for it: its pid is its own.
+        os.kill(self._process.pid, signal.SIGHUP)
+        if not self._gone(_ENGINE_S):
+            raise LongwatchError(
+                f"process {self._process.pid} does not get its container removed; look at the engine"
+            )
+
     def _gone(self, timeout_s: float) -> bool:
         """True if it ended; it stays a zombie, so that its pid means nobody else."""
         pidfd = os.pidfd_open(self._process.pid)
@@ -161,6 +187,50 @@ class Cell:
             return bool(poll.poll(timeout_s * 1000))
         finally:
             os.close(pidfd)
+
+
+def _in_bubblewrap(
+    argv: tuple[str, ...], bounds: Bounds, seed: int, script: Script | None, _: Sandboxing, cookie: str
+) -> tuple[str, ...]:
+    # By the cookie a supervisor, or we, find what is inside without its launcher. It is no secret.
+    marked = ("--setenv", COOKIE_VARIABLE, cookie, "--")
+    more = () if script is None else _needs(script)
+    return (*confined(bounds.tmp_bytes, seed), *more, "--remount-ro", "/", *marked, *argv)
+
+
+def _in_container(
+    argv: tuple[str, ...], bounds: Bounds, seed: int, script: Script | None, where: Sandboxing, _: str
+) -> tuple[str, ...]:
+    hidden, more = ((), {}) if script is None else (script.hidden, script.environment)
+    try:
+        return container(
+            where, argv, environment={**_variables(seed), **more}, tmp_bytes=bounds.tmp_bytes, hidden=hidden
+        )
+    except (ConfigError, NotReadyError) as error:
+        raise InfraError(str(error)) from error
+
+
+def _variables(seed: int) -> dict[str, str]:
+    # The order of sets must be the same every time: a verdict is no dice.
+    return {
+        "LANG": "C.UTF-8",
+        "TZ": "UTC",
+        "HOME": str(FOLDER),
+        "PYTHONHASHSEED": str(seed),
+        "PATH": "/usr/bin:/bin",
+    }
+
+
+def _needs(script: Script) -> tuple[str, ...]:
+    words = ["--proc", "/proc"] if script.procfs else []
+    for path in script.binds:
+        words += ("--ro-bind-try", path, path)
+    for path in script.hidden:
+        if Path(path).exists():
+            words += ("--ro-bind", "/dev/null", path)
+    for name, value in script.environment.items():
+        words += ("--setenv", name, value)
+    return tuple(words)
 
 
 def _start(argv: tuple[str, ...], cookie: str) -> "subprocess.Popen[bytes]":
@@ -213,9 +283,7 @@ def confined(tmp_bytes: int, seed: int) -> tuple[str, ...]:
         *(_unprivileged() if os.geteuid() == 0 else ()),
         *("bwrap", "--unshare-all", "--unshare-user", "--disable-userns", "--uid", _INSIDE, "--gid", _INSIDE),
         *("--cap-drop", "ALL", "--die-with-parent", "--new-session", "--hostname", "sandbox", "--as-pid-1"),
-        *("--clearenv", "--setenv", "LANG", "C.UTF-8", "--setenv", "TZ", "UTC", "--setenv", "HOME", "/tmp"),  # noqa: S108 - the sandbox's own
-        # The order of sets must be the same every time: a verdict is no dice.
-        *("--setenv", "PYTHONHASHSEED", str(seed), "--setenv", "PATH", "/usr/bin:/bin"),
+        *("--clearenv", *(word for pair in _variables(seed).items() for word in ("--setenv", *pair))),
         *("--ro-bind", "/usr", "/usr", *_system()),
         *("--dev-bind", "/dev/null", "/dev/null", "--dev-bind", "/dev/urandom", "/dev/urandom"),
         *("--perms", "1777", "--size", str(tmp_bytes), "--tmpfs", "/tmp"),  # noqa: S108 - as above

@@ -1,14 +1,17 @@
 """Grades answers: one, or many on all cores. Nothing but the answer and its task decides a verdict."""
 
+import functools
 import os
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator
 
 from longwatch.learn.grading.bounds import Bounds
+from longwatch.learn.grading.place import HERE, tidy
 from longwatch.learn.grading.relay import AbandonedError, Run, run
 from longwatch.learn.grading.solitude import Solitude
 from longwatch.learn.tasks import Grade, Task, Verdict
+from longwatch.sandbox.choice import Sandboxing
 
 Answered = tuple[str, Task]
 """An answer and what it answers."""
@@ -16,30 +19,25 @@ Answered = tuple[str, Task]
 _ASK_S = 0.1
 
 
-def grade(answer: str, task: Task, *, bounds: Bounds | None = None, seed: int = 0) -> Grade:
+def grade(
+    answer: str, task: Task, *, bounds: Bounds | None = None, seed: int = 0, where: Sandboxing = HERE
+) -> Grade:
     """Grade one answer. `seed` orders the sets of a Python answer; it is 0 everywhere but where tasks are screened.
 
     While it runs, the calling process must not run a supervised child: that would be taken for one of these.
     """
-    return _grade(answer, task, bounds=bounds, seed=seed, solitude=Solitude(), abandoned=lambda: False)
+    once = functools.partial(run, answer, task, bounds, seed=seed, where=where)
+    return _grade(once, task, Solitude())
 
 
-def _grade(
-    answer: str,
-    task: Task,
-    *,
-    bounds: Bounds | None,
-    seed: int,
-    solitude: Solitude,
-    abandoned: Callable[[], bool],
-) -> Grade:
+def _grade(once: Callable[[], Run], task: Task, solitude: Solitude) -> Grade:
     """Run it beside others; what came near a limit, or was our own trouble, runs once more and alone."""
     with solitude.beside_others():
-        first = run(answer, task, bounds, seed=seed, abandoned=abandoned)
+        first = once()
     if not first.near_limit and first.verdict is not Verdict.INFRA:
         return _as_grade(task, first)
     with solitude.alone():
-        return _as_grade(task, run(answer, task, bounds, seed=seed, abandoned=abandoned))
+        return _as_grade(task, once())
 
 
 def _as_grade(task: Task, seen: Run) -> Grade:
@@ -53,13 +51,15 @@ def grade_all(
     bounds: Bounds | None = None,
     progress: Callable[[int], None] = lambda _: None,
     should_stop: Callable[[], bool] = lambda: False,
+    where: Sandboxing = HERE,
 ) -> Iterator[Grade]:
     """Grade many answers at once and yield their grades in the order of the items, each as soon as it can be.
 
     Twice as many as there are cores run at once: each waits for the kernel half of its time. `progress` hears how many are done, `should_stop` is asked ten times a second: after it the grades end early. Both are
     called in the caller's thread. As with `grade`, no supervised child may run meanwhile.
     """
-    crew = _Crew(tuple(items), bounds)
+    tidy(where)
+    crew = _Crew(tuple(items), bounds, where)
     crew.start(workers or 2 * len(os.sched_getaffinity(0)))
     try:
         yield from crew.grades(progress, should_stop)
@@ -70,8 +70,8 @@ def grade_all(
 class _Crew:
     """Threads that grade. Each waits for its sandboxes most of the time."""
 
-    def __init__(self, items: tuple[Answered, ...], bounds: Bounds | None) -> None:
-        self._items, self._bounds = items, bounds
+    def __init__(self, items: tuple[Answered, ...], bounds: Bounds | None, where: Sandboxing) -> None:
+        self._items, self._bounds, self._where = items, bounds, where
         self._waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
         self._done: queue.SimpleQueue[tuple[int, Grade | Exception]] = queue.SimpleQueue()
         self._solitude = Solitude()
@@ -102,14 +102,9 @@ class _Crew:
                 self._done.put((number, error))
 
     def _grade(self, answer: str, task: Task) -> Grade:
-        return _grade(
-            answer,
-            task,
-            bounds=self._bounds,
-            seed=0,
-            solitude=self._solitude,
-            abandoned=self._abandoned.is_set,
-        )
+        abandoned = self._abandoned.is_set
+        once = functools.partial(run, answer, task, self._bounds, abandoned=abandoned, where=self._where)
+        return _grade(once, task, self._solitude)
 
     def grades(self, progress: Callable[[int], None], should_stop: Callable[[], bool]) -> Iterator[Grade]:
         """Yield in order; what comes early is kept."""

@@ -12,22 +12,28 @@ from longwatch.kernel import digest
 from longwatch.kernel.digest import Digest
 from longwatch.kernel.errors import TransientError
 from longwatch.learn.grading.languages import RUNTIMES, Runtime
+from longwatch.learn.grading.place import HERE, contained, words
 from longwatch.learn.grading.scripts import BIN, wanted
 from longwatch.learn.tasks import Language
+from longwatch.sandbox import sandbox_of
+from longwatch.sandbox.choice import Sandboxing
 
 _VERSION_S = 20.0
 
 
-def identity(languages: Iterable[Language]) -> Digest:
+def identity(languages: Iterable[Language], where: Sandboxing = HERE) -> Digest:
     """Return one digest of the grading sources, the sandbox and the runtimes of these languages, here and now."""
-    return digest.of_bytes(msgspec.json.encode((_sources(), programs(languages))))
+    return digest.of_bytes(msgspec.json.encode((_sources(), programs(languages, where))))
 
 
-def programs(languages: Iterable[Language]) -> dict[str, str]:
+def programs(languages: Iterable[Language], where: Sandboxing = HERE) -> dict[str, str]:
     """Return the digests of the sandbox and of the runtimes of these languages by their paths, and what versions these say.
 
-    A launcher's digest says nothing of a library behind it; its version does.
+    A launcher's digest says nothing of a library behind it; its version does. An image's digest says all of it.
     """
+    if contained(where):
+        sandbox = sandbox_of(where.kind, where.image)
+        return {"image": sandbox.toolchain(), where.kind: sandbox.foundation()[2]}
     chosen = sorted(set(languages))
     paths = {path for language in chosen for path in wanted(language)} | {shutil.which("bwrap") or "bwrap"}
     found = {path: _program(Path(path).resolve()) for path in sorted(paths)}
@@ -35,13 +41,13 @@ def programs(languages: Iterable[Language]) -> dict[str, str]:
 
 
 @cache
-def version(language: Language) -> str:
+def version(language: Language, where: Sandboxing = HERE) -> str:
     """Return what a language's program says of itself, in one line; empty: it is not here. Asked once a process.
 
     Raises:
         TransientError: it is here and could not answer: the machine is too busy, or the program was killed.
     """
-    asking = _asking(RUNTIMES[language])
+    asking = words(where, _asking(RUNTIMES[language]))
     try:
         done = subprocess.run(asking, capture_output=True, check=False, timeout=_VERSION_S, text=True)
     except (FileNotFoundError, PermissionError, NotADirectoryError):

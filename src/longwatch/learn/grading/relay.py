@@ -18,6 +18,7 @@ from longwatch.learn.grading.cell import Cell, Ended, InfraError
 from longwatch.learn.grading.comparison import equal, tree_of
 from longwatch.learn.grading.evaluators import script_of
 from longwatch.learn.grading.languages import Script
+from longwatch.learn.grading.place import HERE, START_S, contained
 from longwatch.learn.grading.runtimes import ANSWER, PROGRAM, Launch, launch
 from longwatch.learn.grading.wire import (
     AbandonedError,
@@ -29,6 +30,7 @@ from longwatch.learn.grading.wire import (
     check,
 )
 from longwatch.learn.tasks import Cases, OneFile, Program, Task, Verdict
+from longwatch.sandbox.choice import Sandboxing
 
 _WHY_CHARACTERS = 400
 _STANDARD = Bounds()
@@ -61,6 +63,7 @@ def run(
     *,
     seed: int = 0,
     abandoned: Callable[[], bool] = lambda: False,
+    where: Sandboxing = HERE,
 ) -> Run:
     """Run the answer against its tests once, in the bounds of such tests or in given ones.
 
@@ -68,8 +71,9 @@ def run(
     """
     if bounds is None:
         bounds = scripts.BOUNDS if isinstance(task.tests, OneFile) else _STANDARD
-    patience = Patience(bounds.wall_s * _crowding(), abandoned)
-    attempt = _Attempt(answer, task, bounds, seed=seed, patience=patience)
+    start_s = START_S if contained(where) else 0.0
+    patience = Patience((bounds.wall_s + start_s) * _crowding(), abandoned)
+    attempt = _Attempt(answer, task, bounds, seed=seed, patience=patience, where=where)
     kills = _out_of_memory_kills()
     verdict, why, near = Verdict.PASS, "", False
     try:
@@ -116,10 +120,12 @@ def _out_of_memory_kills() -> int:
 class _Attempt:
     """One run on its way."""
 
-    def __init__(self, answer: str, task: Task, bounds: Bounds, *, seed: int, patience: Patience) -> None:
+    def __init__(
+        self, answer: str, task: Task, bounds: Bounds, *, seed: int, patience: Patience, where: Sandboxing
+    ) -> None:
         self._source = f"{task.preamble}\n{answer}" if task.preamble else answer
         self._task, self._bounds = task, bounds
-        self._seed, self._patience = seed, patience
+        self._seed, self._patience, self._where = seed, patience, where
         self.ended: list[Ended] = []
 
     def judge(self) -> None:
@@ -135,7 +141,7 @@ class _Attempt:
                 self._one_file(tests, script_of(self._task.language, tests.evaluator))
 
     def _role(self, role: str) -> Launch:
-        return launch(self._task.language, role, self._bounds)
+        return launch(self._task.language, role, self._bounds, self._where)
 
     @contextlib.contextmanager
     def _cell(self, wanted: Launch) -> Iterator[Cell]:
@@ -144,7 +150,8 @@ class _Attempt:
             self._bounds,
             seed=self._seed,
             patience=self._patience,
-            confinement=wanted.confinement,
+            script=wanted.script,
+            where=self._where,
         )
         try:
             cell.boot(wanted.code)
@@ -195,7 +202,7 @@ class _Attempt:
         if trick:
             raise _Failed(f"it has what no honest answer has: {trick}")
         data = program.encode("utf-8", "replace")
-        wanted = scripts.launch(self._task.language, script, len(data), nonce, self._bounds)
+        wanted = scripts.launch(self._task.language, script, len(data), nonce, self._bounds, self._where)
         with self._cell(msgspec.structs.replace(wanted, code=data)) as cell:
             output, words = _heard(cell)
         why = scripts.failure(self.ended[-1].status, output, words, nonce)

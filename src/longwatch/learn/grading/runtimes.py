@@ -7,9 +7,13 @@ from pathlib import Path
 
 import msgspec
 
+from longwatch.kernel.errors import ConfigError, NotReadyError
 from longwatch.learn.grading.bounds import Bounds
 from longwatch.learn.grading.cell import InfraError
+from longwatch.learn.grading.languages import Script
+from longwatch.learn.grading.place import HERE, lacking, words
 from longwatch.learn.tasks import Language
+from longwatch.sandbox.choice import Sandboxing
 
 ANSWER, PROGRAM = "answer", "program"
 PYTHON = "/usr/bin/python3"
@@ -50,23 +54,23 @@ class Launch(msgspec.Struct, frozen=True):
     argv: tuple[str, ...]
     code: bytes = b""
     """Our own program, which the process reads before the first frame."""
-    confinement: tuple[str, ...] = ()
+    script: Script | None = None
     """What its sandbox has more than others."""
 
 
-def launch(language: Language, role: str, bounds: Bounds) -> Launch:
+def launch(language: Language, role: str, bounds: Bounds, where: Sandboxing = HERE) -> Launch:
     """Return what a cell runs; a runtime that is missing or broken is an `InfraError`."""
-    return (_python if language is Language.PYTHON else _javascript)(role, bounds)
+    return (_python if language is Language.PYTHON else _javascript)(role, bounds, where)
 
 
-def _python(role: str, bounds: Bounds) -> Launch:
-    code = _python_code(role)
+def _python(role: str, bounds: Bounds, where: Sandboxing) -> Launch:
+    code = _python_code(role, where)
     limits = (str(bounds.cpu_s), str(bounds.memory_bytes), str(bounds.tmp_bytes))
     return Launch((PYTHON, "-s", "-P", "-S", "-B", "-c", _BOOT.format(size=len(code)), *limits), code)
 
 
-def _javascript(role: str, bounds: Bounds) -> Launch:
-    if not Path(NODE).exists():
+def _javascript(role: str, bounds: Bounds, where: Sandboxing) -> Launch:
+    if lacking(where, (NODE,)):
         raise InfraError(f"{NODE} is missing: install Node.js from the distribution's packages")
     shell = _NODE_SHELL.format(
         cpu_s=bounds.cpu_s,
@@ -78,17 +82,17 @@ def _javascript(role: str, bounds: Bounds) -> Launch:
 
 
 @functools.cache
-def _python_code(role: str) -> bytes:
+def _python_code(role: str, where: Sandboxing) -> bytes:
     """Compile the program once with the interpreter that will run it: that is a third of a cell's start."""
     text = _text(_PYTHON_PARTS[role]) + "\nmain()\n"
     try:
         done = subprocess.run(
-            (PYTHON, "-I", "-S", "-B", "-c", _COMPILE),
+            words(where, (PYTHON, "-I", "-S", "-B", "-c", _COMPILE)),
             input=text.encode(),
             capture_output=True,
             check=False,
         )
-    except OSError as error:
+    except (OSError, ConfigError, NotReadyError) as error:
         raise InfraError(f"{PYTHON} cannot be started: {error}; install Python 3") from error
     if done.returncode != 0:
         why = done.stderr[-500:].decode("utf-8", "replace")

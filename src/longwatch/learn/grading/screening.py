@@ -8,7 +8,9 @@ import msgspec
 from longwatch.learn.grading.bounds import Bounds
 from longwatch.learn.grading.grader import grade, grade_all
 from longwatch.learn.grading.known import known
+from longwatch.learn.grading.place import HERE
 from longwatch.learn.tasks import Grade, Language, Task, Verdict
+from longwatch.sandbox.choice import Sandboxing
 
 _STUBS = {
     Language.PYTHON: "def {name}(*arguments, **named):\n    return None\n",
@@ -45,15 +47,17 @@ class Screened(msgspec.Struct, frozen=True, kw_only=True):
     why: str = ""
 
 
-def screen(task: Task, *, repeats: int = 3, bounds: Bounds | None = None) -> Screened:
+def screen(
+    task: Task, *, repeats: int = 3, bounds: Bounds | None = None, where: Sandboxing = HERE
+) -> Screened:
     """Find out whether its reference always passes, each time with another order of sets, and what does nothing fails."""
     if not task.reference:
         return Screened(task=task.id, finding=Finding.NO_REFERENCE)
-    grades = [grade(task.reference, task, bounds=bounds, seed=seed) for seed in range(repeats)]
+    grades = [grade(task.reference, task, bounds=bounds, seed=seed, where=where) for seed in range(repeats)]
     finding = _of_reference([one.verdict for one in grades])
     if finding is not Finding.USABLE:
         return Screened(task=task.id, finding=finding, why=next(one.why for one in grades if one.why))
-    return _of_nothing(task, bounds)
+    return _of_nothing(task, bounds, where)
 
 
 def _of_reference(verdicts: list[Verdict]) -> Finding:
@@ -64,9 +68,9 @@ def _of_reference(verdicts: list[Verdict]) -> Finding:
     return Finding.FLAKY if Verdict.FAIL in verdicts else Finding.USABLE
 
 
-def _of_nothing(task: Task, bounds: Bounds | None) -> Screened:
+def _of_nothing(task: Task, bounds: Bounds | None, where: Sandboxing) -> Screened:
     for answer, finding in ((stub(task), Finding.STUB_PASSES), ("", Finding.EMPTY_PASSES)):
-        seen = grade(answer, task, bounds=bounds)
+        seen = grade(answer, task, bounds=bounds, where=where)
         if seen.verdict is Verdict.INFRA:
             return Screened(task=task.id, finding=Finding.INFRA, why=seen.why)
         if seen.verdict is Verdict.PASS:
@@ -99,6 +103,7 @@ def proved(
     *,
     bounds: Bounds | None = None,
     should_stop: Callable[[], bool] = lambda: False,
+    where: Sandboxing = HERE,
 ) -> Proof:
     """Run what is known of a language first: the tasks' own references, and always what is built in, right and wrong.
 
@@ -108,6 +113,6 @@ def proved(
     built_in = known(language)
     answered = [*((one.answer, one.task) for one in built_in), *references]
     right = [*(one.verdict for one in built_in), *(Verdict.PASS for _ in references)]
-    graded = grade_all(answered, bounds=bounds, should_stop=should_stop)
+    graded = grade_all(answered, bounds=bounds, should_stop=should_stop, where=where)
     broken = tuple(one for one, verdict in zip(graded, right, strict=False) if one.verdict is not verdict)
     return Proof(language=language, tried=len(answered), broken=broken)

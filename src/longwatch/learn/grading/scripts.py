@@ -6,13 +6,15 @@ nonce, which the tests do in their last line: whoever exits early, or prints wha
 
 import re
 from collections.abc import Iterable
-from pathlib import Path
 
+from longwatch.learn.grading import place
 from longwatch.learn.grading.bounds import MIB, Bounds
 from longwatch.learn.grading.cell import InfraError
 from longwatch.learn.grading.languages import NONCE, RUNTIMES, Script
+from longwatch.learn.grading.place import HERE
 from longwatch.learn.grading.runtimes import Launch
 from longwatch.learn.tasks import Language
+from longwatch.sandbox.choice import Sandboxing
 
 BOUNDS = Bounds(cpu_s=10, wall_s=60.0, memory_bytes=2048 * MIB, tmp_bytes=256 * MIB, frame_bytes=MIB)
 """Those of one file: a compiler and a virtual machine need more of everything."""
@@ -43,26 +45,34 @@ def wanted(language: Language) -> tuple[str, ...]:
     return (*(f"{BIN}/{program}" for program in runtime.programs), *runtime.files)
 
 
-def missing(language: Language) -> tuple[str, ...]:
-    """Return what a language needs and this machine does not have."""
-    return tuple(path for path in wanted(language) if not Path(path).exists())
+_EVERYTHING = tuple(dict.fromkeys(path for language in RUNTIMES for path in wanted(language)))
 
 
-def advice(language: Language, lacking: Iterable[str]) -> str:
+def missing(language: Language, where: Sandboxing = HERE) -> tuple[str, ...]:
+    """Return what a language needs and this machine, or the image, does not have."""
+    # Asked about all languages at once: to look into an image, a container is started.
+    lacking = place.lacking(where, _EVERYTHING)
+    return tuple(path for path in wanted(language) if path in lacking)
+
+
+def advice(language: Language, lacking: Iterable[str], where: Sandboxing = HERE) -> str:
     """Return what a person has to know who lacks these. Pure."""
     packages = " ".join(RUNTIMES[language].packages)
-    return f"{', '.join(lacking)} not here: apt-get install {packages}"
+    spot = f"in {where.image}" if place.contained(where) else "here"
+    return f"{', '.join(lacking)} not {spot}: apt-get install {packages}"
 
 
-def launch(language: Language, script: Script, size: int, nonce: str, bounds: Bounds) -> Launch:
+def launch(  # noqa: PLR0917 - each is one thing that a program depends on
+    language: Language, script: Script, size: int, nonce: str, bounds: Bounds, where: Sandboxing = HERE
+) -> Launch:
     """Return what a cell runs for a program of so many bytes, which it reads first.
 
     Raises:
-        InfraError: something of the language is not on this machine.
+        InfraError: something of the language is not on this machine, or in the image.
     """
-    lacking = missing(language)
+    lacking = missing(language, where)
     if lacking:
-        raise InfraError(advice(language, lacking))
+        raise InfraError(advice(language, lacking, where))
     shell = _SHELL.format(
         size=size,
         file=script.file,
@@ -77,19 +87,7 @@ def launch(language: Language, script: Script, size: int, nonce: str, bounds: Bo
         run_s=bounds.cpu_s,
         words=_WORDS_BYTES,
     )
-    return Launch(("/bin/sh", "-c", shell), confinement=tuple(_confinement(script)))
-
-
-def _confinement(script: Script) -> list[str]:
-    words = ["--proc", "/proc"] if script.procfs else []
-    for path in script.binds:
-        words += ("--ro-bind-try", path, path)
-    for path in script.hidden:
-        if Path(path).exists():
-            words += ("--ro-bind", "/dev/null", path)
-    for name, value in script.environment.items():
-        words += ("--setenv", name, value)
-    return words
+    return Launch(("/bin/sh", "-c", shell), script=script)
 
 
 def failure(code: int, output: bytes, words: str, nonce: str) -> str:
