@@ -1,7 +1,7 @@
 """Text for people: what the observers found, as lines. Pure; times come in UTC and are shown in the wanted zone (K37)."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
 from longwatch.kernel.journal import Event
@@ -47,7 +47,11 @@ _UNITS = ((86_400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s"))
 
 def moment(at: datetime, zone: str) -> str:
     """Return a moment in a time zone, with the zone's name."""
-    return at.astimezone(UTC if zone == "UTC" else ZoneInfo(zone)).strftime("%Y-%m-%d %H:%M:%S %Z")
+    return at.astimezone(_zone(zone)).strftime("%Y-%m-%d %H:%M:%S %Z")
+
+
+def _zone(name: str) -> tzinfo:
+    return UTC if name == "UTC" else ZoneInfo(name)
 
 
 def stamped(stamp: str, zone: str) -> str:
@@ -76,9 +80,15 @@ def plain(text: str) -> str:
 def status_text(status: Status, recent: Iterable[Event], now: datetime) -> str:
     """Return the whole status."""
     rows = [*_head_rows(status, now), *_step_rows(status), *_summary_rows(status)]
-    events = [event_line(event, status.zone) for event in recent]
-    parts = [table(rows), *(["", "last events:", *events] if events else [])]
+    events = [_brief(event, status.zone) for event in recent]
+    head = f"last events ({now.astimezone(_zone(status.zone)):%Z}):"
+    parts = [table(rows), *(["", head, *events] if events else [])]
     return "\n".join(parts)
+
+
+def _brief(event: Event, zone: str) -> str:
+    """Return an event as it fits beside others on a small terminal; `events` tells all of it."""
+    return f"  {stamped(event.at, zone)[5:19]}  {one_line(event.text)}"
 
 
 def _head_rows(status: Status, now: datetime) -> Iterator[Row]:
@@ -87,7 +97,8 @@ def _head_rows(status: Status, now: datetime) -> Iterator[Row]:
     yield "health", f"{told.level.value.replace('_', ' ')}: {one_line(told.sentence)}"
     if told.command:
         yield "next", f"{told.command} (in its folder)"
-    yield "phase", f"{status.phase}{f': {one_line(status.reason)}' if status.reason else ''}"
+    why = status.reason if status.reason not in told.sentence else ""
+    yield "phase", f"{status.phase}{f': {one_line(why)}' if why else ''}"
     yield "desired", status.desired
     if status.next_retry_s is not None:
         due = moment(now + timedelta(seconds=status.next_retry_s), status.zone)
