@@ -24,8 +24,11 @@ def test_the_command_hears_of_accepted_jobs_and_of_a_watch_that_needs_somebody(t
 
 
 @pytest.mark.guarantee("K40")
-def test_a_command_that_hangs_or_is_missing_stops_no_work(tmp_path: Path) -> None:
-    shop = open_shop(tmp_path, ("a",))
+def test_a_command_that_fails_or_hangs_or_is_missing_stops_no_work(tmp_path: Path) -> None:
+    shop = open_shop(tmp_path, ("a", "b"))
+    shop.configure(observe={"notify": ["sh", "-c", "echo broken >&2; exit 3"]})
+    assert shop.call("run", "--once").returncode == 0
+    assert (shop.watch.hidden / "notify.log").read_text() == "broken\n"
     shop.configure(observe={"notify": ["sleep", "1000"], "notify_on": ["complete"]})
     assert shop.call("run").returncode == 0
     assert shop.living() == []
