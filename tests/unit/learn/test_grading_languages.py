@@ -100,6 +100,21 @@ CHAT = {
     Language.CSHARP: "using System;\n\npublic class Program\n{\n    public static long Add(long x, long y)\n    {\n        return x + y;\n    }\n}",
 }
 """How chat models answer a task that asks for `add`: with a whole program, its own imports and a call of it."""
+HELPED = {
+    Language.TYPESCRIPT: "function add(x: number, y: number): number {\n  return plus(x, y);\n}\n\nfunction plus(a: number, b: number): number {\n  return a + b;\n}\n\nconsole.log(add(1, 2));",
+    Language.JAVA: "public class Main {\n    private static long plus(long a, long b) {\n        return minus(a, -b);\n    }\n\n    public static long add(long x, long y) {\n        return plus(x, y);\n    }\n\n    private static long minus(long a, long b) {\n        return a - b;\n    }\n\n    public static void main(String[] args) {\n        System.out.println(add(2, 3));\n    }\n}",
+    Language.CPP: "#include <iostream>\nusing namespace std;\n\nlong plus_(long a, long b);\n\nlong add(long x, long y) {\n    return plus_(x, y);\n}\n\nlong plus_(long a, long b) {\n    return a + b;\n}\n\nint main() {\n    cout << add(2, 3) << endl;\n}",
+    Language.GO: 'package main\n\nimport (\n\t"fmt"\n\t"math"\n\t"os"\n)\n\nfunc add(x int, y int) int {\n\treturn plus(x, y)\n}\n\nfunc plus(a int, b int) int {\n\treturn int(math.Round(float64(a + b)))\n}\n\nfunc main() {\n\tfmt.Println(add(1, 2))\n\tos.Exit(0)\n}',
+    Language.RUST: 'fn add(x: isize, y: isize) -> isize {\n    plus(x, y)\n}\n\nfn plus(a: isize, b: isize) -> isize {\n    a + b\n}\n\nfn main() {\n    println!("{}", add(1, 2));\n}',
+    Language.RUBY: "def add(x, y)\n  plus(x, y)\nend\n\ndef plus(a, b)\n  a + b\nend\n\nif __FILE__ == $0\n  puts add(2, 3)\nend",
+    Language.PHP: "<?php\nfunction add($x, $y) {\n    return plus($x, $y);\n}\n\nfunction plus($a, $b) {\n    return $a + $b;\n}\n\nassert(add(2, 3) === 5);",
+    Language.PERL: "sub add {\n    my ($x, $y) = @_;\n    return plus($x, $y);\n}\n\nsub plus {\n    return $_[0] + $_[1];\n}\n1;",
+    Language.LUA: "function add(x, y)\n  return plus(x, y)\nend\n\nfunction plus(a, b)\n  return a + b\nend\n\nprint(add(2, 3))",
+    Language.BASH: '#!/bin/bash\n\nadd() {\n  plus "$1" "$2"\n}\n\nplus() {\n  echo $(($1 + $2))\n}\n\nadd "$@"',
+    Language.R: "add <- function(x, y) {\n  return(plus(x, y))\n}\n\nplus <- function(a, b) {\n  a + b\n}\n\ncat(add(2, 3))",
+    Language.CSHARP: "using System;\n\nclass Problem\n{\n    static long Plus(long a, long b)\n    {\n        return Minus(a, -b);\n    }\n\n    public static long Add(long x, long y)\n    {\n        return Plus(x, y);\n    }\n\n    static long Minus(long a, long b) { return a - b; }\n\n    static void Main()\n    {\n        Console.WriteLine(Add(2, 3));\n    }\n}",
+}
+"""The same with functions beside it, before it and after it."""
 
 
 def here(language):
@@ -136,10 +151,13 @@ def test_a_hog_fails_within_its_bounds(language, name):
 
 @pytest.mark.skipif(not (PUBLIC / "multipl-e").exists(), reason="MultiPL-E is not here")
 @pytest.mark.guarantee("L22")
-@pytest.mark.parametrize("language", [pytest.param(one, marks=here(one)) for one in CHAT])
-def test_what_a_chat_model_says_passes_the_tests_of_the_benchmark(language):
+@pytest.mark.parametrize(
+    ("language", "answer"),
+    each({one: [CHAT[one], *([HELPED[one]] if one in HELPED else [])] for one in CHAT}),
+)
+def test_what_a_chat_model_says_passes_the_tests_of_the_benchmark(language, answer):
     (task,) = (one for one in multipl_e.load(language, PUBLIC) if one.problem == "HumanEval.53")
-    seen = grade(extract(f"Sure:\n```{language}\n{CHAT[language]}\n```\nIt adds.", language), task)
+    seen = grade(extract(f"Sure:\n```{language}\n{answer}\n```\nIt adds.", language), task)
     assert seen.verdict is Verdict.PASS, seen
 
 

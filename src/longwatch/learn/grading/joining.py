@@ -11,6 +11,7 @@ import msgspec
 from longwatch.learn.grading.languages import NAME, NONCE, Script
 from longwatch.learn.tasks import OneFile
 
+_NO_HELPER = frozenset({"main", "Main", "if", "for", "while", "switch", "catch", "test", "candidate"})
 _QUOTED = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|//[^\n]*")
 
 
@@ -61,9 +62,11 @@ def _parts(answer: str, tests: OneFile, name: str, script: Script) -> tuple[str,
     if found is None:
         return "", tests.given, f"{_cut(answer, tests.stops)}\n", tests.code
     opening = tests.given.removesuffix(head)
-    top, before = _before(answer[: found.start()], opening, script)
     function = definition(answer[found.start() :], script.closer)
-    return top, opening, f"{before}{function}\n", _without_closer(tests.code, script.closer)
+    top, before = _before(answer[: found.start()], opening, script)
+    after = _helpers(answer[found.start() + len(function) :], name, script)
+    imports = _imports(answer, f"{before}{function}{after}", opening, script)
+    return top, opening, f"{imports}{before}{function}\n{after}", _without_closer(tests.code, script.closer)
 
 
 def head_in(given: str, name: str, script: Script) -> str:
@@ -88,8 +91,31 @@ def _before(text: str, opening: str, script: Script) -> tuple[str, str]:
     """
     text = text.replace(opening.strip(), "")
     if script.on_top:
-        return "".join(f"{line.strip()}\n" for line in re.findall(script.on_top, text, re.MULTILINE)), ""
+        top = "".join(f"{line.strip()}\n" for line in re.findall(script.on_top, text, re.MULTILINE))
+        return top, _helpers(text, "", script)
     return "", re.sub(script.dropped, "", text, flags=re.MULTILINE) if script.dropped else text
+
+
+def _helpers(text: str, name: str, script: Script) -> str:
+    """The functions that a text defines beside the one that is asked for; what starts a program is none of them."""
+    found, at = "", 0
+    head = re.compile(script.head.replace(NAME, r"(\w+)"), re.MULTILINE)
+    while match := head.search(text, at):
+        function = definition(text[match.start() :], script.closer)
+        at = match.start() + max(len(function), 1)
+        if not _NO_HELPER.intersection(match.groups()) and name not in match.groups():
+            found += f"{function}\n"
+    return found
+
+
+def _imports(answer: str, code: str, opening: str, script: Script) -> str:
+    """What an answer imports, its code uses and the file does not import yet: a language that has this forbids the rest."""
+    if not script.imported:
+        return ""
+    declared = "".join(one[0] for one in re.finditer(script.dropped, answer, re.MULTILINE))
+    names = dict.fromkeys(re.findall(script.imported, declared))
+    used = (one for one in names if re.search(rf"\b{one.split('/')[-1]}\.", code))
+    return "".join(f'import "{one}"\n' for one in used if f'"{one}"' not in opening)
 
 
 def definition(text: str, closer: str) -> str:

@@ -42,6 +42,8 @@ class Script(msgspec.Struct, frozen=True, kw_only=True):
     Empty: all of them stay where they are."""
     dropped: str = ""
     """What is left out of that which stands before a definition, because a file has it only once, or not at all."""
+    imported: str = ""
+    """What names one package in an import that is dropped (a regular expression), where an import without use is an error."""
     tricks: str
     """A regular expression for what reads its own file or disarms what compares: no honest answer has it."""
 
@@ -181,6 +183,7 @@ RUNTIMES: Mapping[Language, Runtime] = {
             witness=f'\nfunc TestMain(m *testing.M) {{\n\tif m.Run() == 0 {{\n\t\tfmt.Println("{NONCE}")\n\t}}\n}}\n',
             head=rf"^func\s+{NAME}\b",
             dropped=r"^package .*$|^import\s+(?:\((?:.|\n)*?^\)|.*$)",
+            imported=r'"([\w/]+)"',
             tricks=r"\)\s*(?:Go)?String\s*\(\s*\)|\)\s*Format\s*\(|\bTestMain\b|\btesting\s*\.|\bgo:embed\b",
         ),
     ),
@@ -316,7 +319,7 @@ RUNTIMES: Mapping[Language, Runtime] = {
             file="program.cs",
             build="mcs -d:DEBUG -r:System.Numerics.dll program.cs",
             # An assertion that does not hold is only written down: its word is what the authors look for, too.
-            run="mono program.exe 2>trace; code=$?; cat trace >&2; if grep -q Fail trace; then code=1; fi; exit $code",
+            run="mono program.exe 2>trace; code=$?; cat trace >&2; if grep -q TraceListener.Fail trace; then code=1; fi; exit $code",
             binds=("/etc/mono",),
             procfs=True,
             environment={"MONO_TRACE_LISTENER": "Console.Error"},
