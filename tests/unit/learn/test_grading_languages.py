@@ -149,6 +149,17 @@ def test_a_hog_fails_within_its_bounds(language, name):
     assert why in seen.why
 
 
+@pytest.mark.guarantee("L10")
+def test_many_short_processes_have_one_limit_together():
+    one = "bash -c 'for ((i = 0; i < 150000; i++)); do :; done'"
+    answer = f"    for n in 1 2 3 4 5 6 7 8; do {one}; done\n    echo 42\n"
+    task = known(Language.BASH)[0].task
+    assert grade(answer, task, bounds=Bounds(cpu_s=60, wall_s=120.0)).verdict is Verdict.PASS
+    seen = grade(answer, task, bounds=Bounds(cpu_s=1, wall_s=120.0))
+    assert seen.verdict is Verdict.FAIL
+    assert "its 1 s of CPU time" in seen.why
+
+
 @pytest.mark.skipif(not (PUBLIC / "multipl-e").exists(), reason="MultiPL-E is not here")
 @pytest.mark.guarantee("L22")
 @pytest.mark.parametrize(

@@ -22,6 +22,8 @@ class Script(msgspec.Struct, frozen=True, kw_only=True):
     run: str
     binds: tuple[str, ...] = ()
     """What it reads outside /usr; what is not there is left out."""
+    together: bool = False
+    """Its programs are made of many short processes, which have one limit of CPU time together: the authors' is of wall time."""
     procfs: bool = False
     """It does not start without /proc."""
     hidden: tuple[str, ...] = ()
@@ -284,6 +286,7 @@ RUNTIMES: Mapping[Language, Runtime] = {
             file="program.sh",
             # Programs of awk have a $0, too: so the nonce does not stand in the file.
             run=f"bash program.sh {_BESIDE}",
+            together=True,
             binds=("/etc/alternatives",),
             hidden=tuple(f"/usr/bin/{one}" for one in ("bc", "dc", "jq", "xxd")),
             witness="\ncat <&8\n",

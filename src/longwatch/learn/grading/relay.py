@@ -208,6 +208,8 @@ class _Attempt:
         why = scripts.failure(self.ended[-1].status, output, words, nonce)
         if why:
             raise _Failed(why)
+        if script.together and self.ended[-1].cpu_s > self._bounds.cpu_s:
+            raise _Failed("all its processes together")
 
     def _carry(self, subject: "_Subject", tests: Cell, message: list[Tree]) -> list[Tree]:
         """Carry one call over and its result back; return what the tests say next."""
