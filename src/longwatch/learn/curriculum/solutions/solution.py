@@ -11,6 +11,8 @@ from longwatch.learn.curriculum.dialects import Filled
 
 _ORDERED = frozenset({"list", "reversed", "first", "last", "joined", "dashed", "longest"})
 """What depends on the order in which items come."""
+_RESULTS = "results"
+"""What a loop gathers results in."""
 
 
 class Loop(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,30 +74,28 @@ def body(solutions: Solutions, parts: Parts, constants: Mapping[str, str]) -> st
         return None
     keep = solutions.keeps[f"{parts.kind}.{parts.keep}"] if parts.keep else ""
     each = solutions.eaches[f"{parts.kind}.{parts.each}"] if parts.each else ""
-    made = (_looped if solutions.loop else _chained)(solutions, source, keep, each)
-    lines, result = made
-    finish = Filled(solutions.finishes[f"{parts.gives}.{parts.finish}"]).safe_substitute(a=result)
-    text = solutions.helpers.get(parts.items, "").lstrip("\n") + lines + finish
-    return Filled(text).substitute(constants, x=parts.item)
+    if solutions.loop is None:
+        lines, results = "", _chained(solutions, source, keep, each)
+    else:
+        lines, results = _looped(solutions.loop, source, keep, each, solutions.indent), _RESULTS
+    finish = Filled(solutions.finishes[f"{parts.gives}.{parts.finish}"]).safe_substitute(a=results)
+    helper = solutions.helpers.get(parts.items, "").lstrip("\n")
+    return Filled(f"{helper}{lines}{finish}").substitute(constants, x=parts.item)
 
 
-def _chained(solutions: Solutions, source: str, keep: str, each: str) -> tuple[str, str]:
+def _chained(solutions: Solutions, source: str, keep: str, each: str) -> str:
     for form, made in ((solutions.kept, keep), (solutions.made, each)):
         if made:
             source = Filled(form).safe_substitute(a=source, made=made)
-    return "", source
+    return source
 
 
-def _looped(solutions: Solutions, source: str, keep: str, each: str) -> tuple[str, str]:
-    """Return lines that gather all results, and the name of what they are gathered in."""
-    loop = solutions.loop
-    if loop is None:
-        raise AssertionError("only asked for a language of loops")
+def _looped(loop: Loop, source: str, keep: str, each: str, indent: str) -> str:
+    """Lines that gather the results."""
     line = Filled(loop.made).safe_substitute(made=each or "@x")
     if keep:
-        line = Filled(loop.keep).safe_substitute(kept=keep, line=indented(line, solutions.indent))
-    lines = f"{loop.before}\n{source}\n{indented(line, solutions.indent)}\n{loop.end}\n"
-    return lines, "results"
+        line = Filled(loop.keep).safe_substitute(kept=keep, line=indented(line, indent))
+    return f"{loop.before}\n{source}\n{indented(line, indent)}\n{loop.end}\n"
 
 
 def indented(text: str, indent: str) -> str:
