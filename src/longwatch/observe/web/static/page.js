@@ -8,7 +8,7 @@ const LISTING_MS = 5000;
 const BOARD_MS = 1500;
 const WORDS = { done: "done", well: "well", held: "held", stale: "stale", needs_you: "needs you" };
 
-const state = { watches: [], chosen: null, card: null, tab: "work", source: null, panel: null };
+const state = { watches: [], broken: [], chosen: null, card: null, tab: "work", source: null, panel: null };
 const place = (id) => document.getElementById(id);
 
 // -- where we are: `#WATCH/VIEW`, so that an address can be kept and sent
@@ -27,16 +27,21 @@ function remember() {
 async function list() {
   try {
     const listing = await read("/api/watches");
-    state.watches = listing.watches;
+    Object.assign(state, { watches: listing.watches, broken: listing.broken });
     place("link").textContent = `${state.watches.length === 1 ? "1 watch" : `${state.watches.length} watches`}, live`;
-    const cards = listing.watches.map((card) => [card.id, card.name, card.health, extent(card), card.status.steps[0]]);
-    keep(place("watches"), [cards, listing.broken, state.chosen], () => [
-      ...listing.broken.map(([folder, why]) => broken(folder, why)), ...listing.watches.map((card) => watchButton(card)),
-    ]);
+    drawList();
     find();
   } catch (error) {
     place("link").textContent = `The page cannot be reached (${error.message}). The watches go on without it.`;
   }
+}
+
+function drawList() {
+  const { watches, broken, chosen } = state;
+  const cards = watches.map((card) => [card.id, card.name, card.health, extent(card), card.status.steps[0]]);
+  keep(place("watches"), [cards, broken, chosen], () => [
+    ...broken.map(([folder, why]) => unreadable(folder, why)), ...watches.map((card) => watchButton(card)),
+  ]);
 }
 
 function find() {
@@ -65,7 +70,7 @@ function watchButton(card) {
   ));
 }
 
-function broken(folder, why) {
+function unreadable(folder, why) {
   return el("li", { class: "broken", title: why }, el("strong", {}, folder.split("/").slice(-2).join("/")), el("span", { class: "small" }, badge("needs_you"), ` ${why}`));
 }
 
@@ -105,7 +110,9 @@ function follow(card) {
   state.source = source;
   source.addEventListener("card", (message) => {
     state.card = JSON.parse(message.data);
+    state.watches = state.watches.map((one) => (one.id === state.chosen ? state.card : one));
     place("link").textContent = "live";
+    drawList();
     draw(state.card);
   });
   source.addEventListener("event", (message) => {
@@ -137,7 +144,7 @@ function draw(card) {
   ]);
   keep(place("controls"), [seen.phase, seen.desired, seen.pending_requests], () => controls(card));
   keep(place("steps"), seen.steps, () => seen.steps.map(running));
-  keep(place("facts"), facts(seen), () => facts(seen).map(([name, value]) => el("div", { class: value.length > 24 ? "wide" : null }, el("dt", {}, name), el("dd", { title: value }, value))));
+  keep(place("facts"), facts(seen), () => facts(seen).map(([name, value]) => el("div", { class: value.length > 18 ? "wide" : null }, el("dt", {}, name), el("dd", { title: value }, value))));
 }
 
 function facts(seen) {
