@@ -2,15 +2,20 @@
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from longwatch.cli import main
 from longwatch.kernel.errors import ExitCode
 from longwatch.kernel.lifecycle import EXIT_CODES, Verdict
+from longwatch.learn.settings import LearnSettings
 from longwatch.learn.training.results import Halved, Resumed, RolledBack, Slowed, Stalled
+from longwatch.migrate.commands.refusals import refusals
+from longwatch.migrate.settings import MigrateSettings
 from longwatch.migrate.steps import Refusal
 
 ROOT = Path(__file__).parents[3]
@@ -108,3 +113,37 @@ def test_every_phase_of_a_migrate_watch_is_in_the_page_about_timings():
     found = set(phases())
     assert {"worker", "handoff", "check:KIND", "digest"} <= found
     assert [phase for phase in sorted(found) if f"`{phase}`" not in page] == []
+
+
+class WithEverything:
+    """A repository that has every file that a page names."""
+
+    def is_file(self, path: str) -> bool:
+        return "." in path
+
+    def exists(self, path: str) -> bool:
+        return "." in path
+
+    def leads_outside(self, path: str) -> bool:
+        return path.startswith("..")
+
+    def package_scripts(self, folder: str) -> frozenset[str]:
+        return frozenset({"test", "check"} if folder == "" else ())
+
+
+def settings_in_pages() -> Iterator[tuple[str, dict[str, Any]]]:
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        for block in re.findall(r"^ *```toml\n(.*?)^ *```", page.read_text(), re.MULTILINE | re.DOTALL):
+            yield page.name, tomllib.loads(block)
+
+
+@pytest.mark.guarantee("M14")
+def test_every_check_in_the_pages_may_be_a_check_and_every_table_is_one_of_the_settings():
+    found = tuple(settings_in_pages())
+    checks = [(page, one["argv"]) for page, tables in found for one in tables.get("checks", ())]
+    assert len(checks) >= 2
+    refused = [(page, refusals(tuple(argv), "", repository=WithEverything())) for page, argv in checks]
+    assert [(page, why) for page, why in refused if why] == []
+    known = {*MigrateSettings.__struct_fields__, *LearnSettings.__struct_fields__}
+    tables = {name for page, tables in found for name, value in tables.items() if isinstance(value, dict)}
+    assert {"readiness", "student", "curriculum", "profile"} <= tables <= known
