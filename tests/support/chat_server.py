@@ -4,7 +4,6 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar
 
 from tests.support.model_server import Handler, ModelServer
 
@@ -19,8 +18,6 @@ def completion(text, *, usage=USAGE, **more):
 
 class Chat(Handler):
     """`server.behave` is called with this handler and the decoded request; by default it answers with `server.script`."""
-
-    failures: ClassVar = {}
 
     def do_POST(self) -> None:  # noqa: N802 - the name that the library calls
         body = self.rfile.read(int(self.headers.get("content-length", 0)))

@@ -1,16 +1,15 @@
 """A scripted model behind Anthropic's Messages API, as far as Claude Code needs it.
 
 Steps of a script: `{"words": ...}`, `{"tool": name, "arguments": {...}}`.
-Modes: `ok`, the names of `FAILURES`, `hang` (no headers), `hang-later` (from the second request on), `hang-mid`
+Modes: `ok`, the names of `failures`, `hang` (no headers), `hang-later` (from the second request on), `hang-mid`
 (after the first event), `truncate` (no end).
 """
 
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar
 
-from tests.support.model_server import Answer, Handler, ModelServer, Step, answer_for
+from tests.support.model_server import Answer, Failures, Handler, ModelServer, Step, answer_for
 
 Event = tuple[str, dict[str, object]]
 
@@ -34,21 +33,23 @@ def _limit(claim: str, lifts_s: int) -> tuple[int, object, Mapping[str, str]]:
 _TOO_MANY = (429, "rate_limit_error", "Number of requests has exceeded your rate limit")
 
 
-FAILURES = {
-    "401": _error(401, "authentication_error", "invalid x-api-key"),
-    "400": _error(400, "invalid_request_error", "bad request"),
-    "404": _error(404, "not_found_error", "model: unknown"),
-    "429": _error(*_TOO_MANY),
-    "429-soon": _error(*_TOO_MANY, retry_after="1"),
-    "429-late": _error(*_TOO_MANY, retry_after="3600"),
-    "usage": _limit("five_hour", 7200),
-    "usage-week": _limit("seven_day", 3 * 86_400),
-    "503": _error(503, "api_error", "Service unavailable"),
-    "529": _error(529, "overloaded_error", "Overloaded"),
-    "quota": _error(
-        400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API."
-    ),
-}
+def failures() -> Failures:
+    """Made anew for each answer: a usage limit lifts so long after it was said."""
+    return {
+        "401": _error(401, "authentication_error", "invalid x-api-key"),
+        "400": _error(400, "invalid_request_error", "bad request"),
+        "404": _error(404, "not_found_error", "model: unknown"),
+        "429": _error(*_TOO_MANY),
+        "429-soon": _error(*_TOO_MANY, retry_after="1"),
+        "429-late": _error(*_TOO_MANY, retry_after="3600"),
+        "usage": _limit("five_hour", 7200),
+        "usage-week": _limit("seven_day", 3 * 86_400),
+        "503": _error(503, "api_error", "Service unavailable"),
+        "529": _error(529, "overloaded_error", "Overloaded"),
+        "quota": _error(
+            400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API."
+        ),
+    }
 
 
 def messages_server(script: Sequence[Answer], mode: str = "ok") -> ModelServer:
@@ -56,7 +57,7 @@ def messages_server(script: Sequence[Answer], mode: str = "ok") -> ModelServer:
 
 
 class Messages(Handler):
-    failures: ClassVar = FAILURES
+    failures = staticmethod(failures)
 
     def respond(self, request: dict[str, object], number: int) -> None:
         if not self.path.split("?")[0].endswith("/v1/messages"):

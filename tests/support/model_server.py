@@ -6,11 +6,13 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
-from typing import ClassVar, Self
+from typing import Self
 
 Step = Mapping[str, object]
 Answer = Sequence[Step]
 """What the model says in one response: words and tool calls."""
+Failures = Mapping[str, tuple[int, object, Mapping[str, str]]]
+"""Status, body and headers by the mode's name."""
 
 
 def calls(answer: Answer) -> int:
@@ -29,8 +31,12 @@ def answer_for(script: Sequence[Answer], results: int) -> Answer:
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    failures: ClassVar[Mapping[str, tuple[int, object, Mapping[str, str]]]]
     server: "ModelServer"
+
+    @staticmethod
+    def failures() -> Failures:
+        """What it answers in the mode of that name."""
+        return {}
 
     def log_message(self, *arguments: object) -> None:
         """Quiet."""
@@ -45,8 +51,8 @@ class Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
         self.server.bodies.append(body)
         mode = self.server.mode
-        if mode in self.failures:
-            self.reply(*self.failures[mode])
+        if failure := self.failures().get(mode):
+            self.reply(*failure)
         elif mode == "hang":
             self.hang()
         else:

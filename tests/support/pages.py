@@ -10,6 +10,8 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+AXE = Path(__file__).parents[1] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+VIOLATIONS = "axe.run().then(({ violations }) => violations.map((one) => [one.id, one.nodes.map((node) => node.html)]))"
 PROGRAM = (sys.executable, "-m", "longwatch.cli.main", "web", "--port", "0")
 
 

@@ -1,16 +1,15 @@
 """A scripted model behind OpenAI's Responses API, as far as codex needs it.
 
 Steps of a script: `{"words": ...}`, `{"tool": name, "arguments": {...}}`, `{"patch": text}`.
-Modes: `ok`, the names of `FAILURES`, `hang` (no headers), `hang-later` (from the second request on), `hang-mid`
+Modes: `ok`, the names of `failures`, `hang` (no headers), `hang-later` (from the second request on), `hang-mid`
 (after the first event), `truncate` (no end).
 """
 
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar
 
-from tests.support.model_server import Answer, Handler, ModelServer, Step, answer_for
+from tests.support.model_server import Answer, Failures, Handler, ModelServer, Step, answer_for
 
 Event = tuple[str, dict[str, object]]
 
@@ -35,18 +34,20 @@ def _limit(lifts_s: int) -> tuple[int, object, Mapping[str, str]]:
 _TOO_MANY = (429, "rate_limit_exceeded", "Rate limit reached", "tokens")
 
 
-FAILURES = {
-    "401": _error(401, "invalid_api_key", "Incorrect API key provided."),
-    "400": _error(400, "invalid_value", "bad request"),
-    "404": _error(404, "model_not_found", "The model does not exist or you do not have access to it."),
-    "429": _error(*_TOO_MANY),
-    "429-soon": _error(*_TOO_MANY, retry_after="1"),
-    "429-late": _error(*_TOO_MANY, retry_after="3600"),
-    "503": _error(503, "server_is_overloaded", "The server is overloaded", "server_error"),
-    "quota": _error(429, "insufficient_quota", "You exceeded your current quota", "insufficient_quota"),
-    "usage": _limit(7200),
-    "usage-week": _limit(3 * 86_400),
-}
+def failures() -> Failures:
+    """Made anew for each answer: a usage limit lifts so long after it was said."""
+    return {
+        "401": _error(401, "invalid_api_key", "Incorrect API key provided."),
+        "400": _error(400, "invalid_value", "bad request"),
+        "404": _error(404, "model_not_found", "The model does not exist or you do not have access to it."),
+        "429": _error(*_TOO_MANY),
+        "429-soon": _error(*_TOO_MANY, retry_after="1"),
+        "429-late": _error(*_TOO_MANY, retry_after="3600"),
+        "503": _error(503, "server_is_overloaded", "The server is overloaded", "server_error"),
+        "quota": _error(429, "insufficient_quota", "You exceeded your current quota", "insufficient_quota"),
+        "usage": _limit(7200),
+        "usage-week": _limit(3 * 86_400),
+    }
 
 
 def responses_server(script: Sequence[Answer], mode: str = "ok") -> ModelServer:
@@ -54,7 +55,7 @@ def responses_server(script: Sequence[Answer], mode: str = "ok") -> ModelServer:
 
 
 class Responses(Handler):
-    failures: ClassVar = FAILURES
+    failures = staticmethod(failures)
 
     def do_GET(self) -> None:  # noqa: N802 - the name that the standard library calls
         self.reply(200, {"object": "list", "data": []})
