@@ -24,7 +24,6 @@ pytestmark = pytest.mark.e2e
 expect.set_options(timeout=30_000)
 
 ROOT = Path(__file__).parents[2]
-AXE = ROOT / "tests" / "web" / "node_modules" / "axe-core" / "axe.min.js"
 SHOTS = ROOT / "build" / "screenshots"
 """For people: how the page looked in the last run."""
 UPDATES = 20
@@ -181,7 +180,7 @@ def requests(watch: Watch) -> list[str]:
 @pytest.mark.parametrize(("width", "dark"), [(1200, False), (1200, True), (360, False), (360, True)])
 def test_it_fits_and_is_accessible(site: Site, browser: Browser, width: int, dark: bool) -> None:
     device = f"{'phone' if width < 500 else 'desktop'}-{'dark' if dark else 'light'}"
-    assert AXE.exists(), "make test installs it from tests/web/package-lock.json"
+    assert pages.AXE.exists(), "make test installs it from tests/web/package-lock.json"
     with opened(browser, site, width=width, dark=dark) as page:
         for tab in page.get_by_role("tab").all():
             tab.click()
@@ -191,10 +190,8 @@ def test_it_fits_and_is_accessible(site: Site, browser: Browser, width: int, dar
                 "document.documentElement.scrollWidth - document.documentElement.clientWidth"
             )
             assert wide <= 0, f"{tab.inner_text()} is {wide} px too wide"
-            page.evaluate(f"if (!window.axe) {{ {AXE.read_text()} }}")
-            found = page.evaluate(
-                "axe.run().then(({ violations }) => violations.map((one) => [one.id, one.nodes.map((node) => node.html)]))"
-            )
+            page.evaluate(f"if (!window.axe) {{ {pages.AXE.read_text()} }}")
+            found = page.evaluate(pages.VIOLATIONS)
             assert found == [], tab.inner_text()
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.support import pages, watches
+from tests.support import pages, students, watches
 
 from longwatch.kernel.journal import Note
 from longwatch.kernel.lifecycle import Lifecycle, Phase
@@ -43,6 +43,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     long = watches.migrate(folder / "a long queue & <b>ünïcode</b>")
     fill(long)
     new = watches.migrate(folder / "new")
+    students.learn(folder / "student")
     damaged = watches.migrate(folder / "damaged")
     damaged.database.write_bytes(b"no database")
     with pages.served(folder) as address:
@@ -132,9 +133,9 @@ def test_who_needs_somebody_comes_first_and_a_damaged_watch_hides_no_other(
 ) -> None:
     with pages.opened(browser, site.address) as (page, _):
         items = page.get_by_role("navigation").get_by_role("listitem")
-        expect(items).to_contain_text(["damaged", "a long queue", "new"])
+        expect(items).to_contain_text(["damaged", "a long queue", "new", "student"])
         expect(items.first).to_contain_text("needs you")
-        expect(items.last).to_contain_text("It was never started")
+        expect(items.nth(2)).to_contain_text("It was never started")
         page.get_by_role("button", name="new").click()
         expect(page.get_by_role("tabpanel")).to_contain_text("No jobs yet")
         page.get_by_role("tab", name="Time").click()
@@ -197,3 +198,21 @@ def test_everything_can_be_reached_by_keyboard_and_seen_to_be(site: Site, browse
 FOCUSED = (
     """[document.activeElement.textContent.trim(), getComputedStyle(document.activeElement).outlineStyle]"""
 )
+
+
+@pytest.mark.guarantee("K40", "L36")
+@pytest.mark.parametrize("width", [1200, 360])
+def test_experiments_are_drawn_and_told(site: Site, browser: Browser, width: int) -> None:
+    with pages.opened(browser, site.address, width=width) as (page, _):
+        page.get_by_role("button", name="student").click()
+        for drawing in ("Percent of development tasks", "Training loss", "Evidence of experiment 1"):
+            expect(page.get_by_role("img", name=drawing)).to_be_visible()
+        decided = page.get_by_role("table", name="Experiments").get_by_role(
+            "row", name=re.compile("accepted")
+        )
+        decided.locator("summary").click()
+        expect(decided).to_contain_text("<b>no worse</b> in any family")
+        expect(page.get_by_role("table", name="Audits")).to_contain_text("void: no toolchain")
+        assert width_left_over(page) <= 0
+        page.evaluate(f"if (!window.axe) {{ {pages.AXE.read_text()} }}")
+        assert page.evaluate(pages.VIOLATIONS) == []

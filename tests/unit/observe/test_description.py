@@ -4,52 +4,16 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 from starlette.testclient import TestClient
 from tests.support import watches
+from tests.support.students import learn
 
-from longwatch.cli import beginning
-from longwatch.kernel.journal import Note
-from longwatch.kernel.store import Store
 from longwatch.kernel.watch import Watch
-from longwatch.learn import history
-from longwatch.learn.looks import Audited, LanguageAudit
-from longwatch.learn.state import Decided, LearnState
-from longwatch.learn.steps import RoundResult
 from longwatch.observe import finding
 from longwatch.observe.web.description import document
 from longwatch.observe.web.routes import application
-
-ROUND = RoundResult(
-    round=1,
-    collected=8,
-    passed=4,
-    examples=4,
-    steps=9,
-    loss_first=2.0,
-    loss_last=1.0,
-    dev_passed=5,
-    dev_total=10,
-    adapter="a" * 64,
-)
-DECIDED = Decided(
-    number=1,
-    decision="accepted",
-    sentences=("better",),
-    rounds=(ROUND,),
-    dev_before=3,
-    dev_total=10,
-    receipt="b" * 64,
-)
-LOOK = Audited(
-    benchmark="HumanEval",
-    languages=(
-        LanguageAudit(language="python", total=164, base_passed=9, champion_passed=12),
-        LanguageAudit(language="perl", void="no toolchain"),
-    ),
-)
 
 
 def migrate(root: Path) -> Watch:
@@ -57,19 +21,6 @@ def migrate(root: Path) -> Watch:
     watches.verified(watch)
     (watch.hidden / "attempts").mkdir(exist_ok=True)
     (watch.hidden / "attempts" / "a.log").write_text("said")
-    return watch
-
-
-def learn(root: Path) -> Watch:
-    root.mkdir()
-    beginning.learn(root)
-    watch = Watch(root)
-    store = Store.open(watch.database)
-    generation = store.begin_generation(Note("supervisor.began", "Process 1 supervises."))
-    state = msgspec.json.decode(store.snapshot().line, type=LearnState)
-    line = msgspec.json.encode(msgspec.structs.replace(state, history=(DECIDED,), looks=1))
-    store.commit(generation, notes=(history.note(DECIDED), *history.notes(LOOK, 1)), line=line)
-    store.close()
     return watch
 
 

@@ -152,7 +152,7 @@ def _learned(board: LearnBoard) -> Iterator[str]:
         f"The champion is {_named(board.champion)}."
     )
     for one in decided[-_REASONS:]:
-        yield f"Experiment {one.number}: {one.decision}. {_short(' '.join(one.sentences))}"
+        yield f"Experiment {one.number}: {one.decision}. {_short('; '.join(one.sentences))}"
     if board.rounds:
         last = board.rounds[-1]
         yield (
@@ -258,7 +258,7 @@ def _of_rounds(rounds: Sequence[Round]) -> Table:
 
 def _decided(board: LearnBoard) -> Table:
     rows = tuple(
-        (str(one.number), one.decision, " ".join(one.sentences), one.adapter[:12], one.receipt)
+        (str(one.number), one.decision, "; ".join(one.sentences), one.adapter[:12], one.receipt)
         for one in board.experiments
         if not one.running
     )

@@ -2,7 +2,7 @@
 
 import { svg } from "./dom.js";
 
-const WIDTH = 640, HEIGHT = 200, LEFT = 44, BOTTOM = 24, TOP = 10, MOST_DOTS = 60;
+const WIDTH = 420, HEIGHT = 170, LEFT = 44, BOTTOM = 24, TOP = 10, MOST_DOTS = 60;
 
 // `lines`: [{ name, kind, points: [[x, y], ...] }]; `limit`: a height that matters.
 export function lines(label, drawn, { limit = null, log = false, xName = "" } = {}) {

@@ -138,17 +138,25 @@ function experiments(panel, card) {
     blocks: (await read(path(card, "events?kind=block.confirmed&limit=500"))).events.reverse(),
   });
   return drawn(panel, look, ({ board, blocks }) => [
+    el("div", { class: "figures" }, ...there([
       figure("Development tasks passed, round by round", "The solid line is the round's adapter, dashed the champion before it, dotted base. They nominate and decide nothing.", passed(board.rounds)),
-      ...evidence(blocks),
       figure("Loss at the end of each round", "", loss(board.rounds)),
-      el("p", {}, `Alpha-wealth left: ${board.alpha_wealth.toPrecision(3)}; the next confirmation has alpha ${board.next_alpha.toPrecision(3)}.`),
-      table("Experiments, newest first", [["number", "number"], ["decision"], ["in words"]], board.experiments.toReversed().map((one) => [
-        String(one.number), one.running ? `now: ${one.decision}` : one.decision, one.sentences.join(" "),
-      ])),
-      board.scores.length ? table("Audits: they only report", [["language"], ["base"], ["champion"], ["tasks", "number"]], board.scores.toReversed().map((one) => [
-        one.language, ...(one.void ? [`void: ${one.void}`, ""] : [rate(one.base, one.base_low, one.base_high, one.total), rate(one.champion, one.champion_low, one.champion_high, one.total)]), String(one.total),
-      ]), { stacks: true }) : null,
-    ]);
+      ...evidence(blocks),
+    ])),
+    el("p", {}, `Alpha-wealth left: ${board.alpha_wealth.toPrecision(3)}; the next confirmation has alpha ${board.next_alpha.toPrecision(3)}.`),
+    table("Experiments, newest first", [["number", "number"], ["decision", "tight"], ["in words"]], board.experiments.toReversed().map((one) => [
+      String(one.number), el("span", { class: one.receipt ? "ok" : null }, one.running ? `now: ${one.decision}` : one.decision), sentences(one),
+    ]), { stacks: true }),
+    board.scores.length ? table("Audits: they only report", [["language"], ["base"], ["champion"], ["tasks", "number"]], board.scores.toReversed().map((one) => [
+      one.language, ...(one.void ? [`void: ${one.void}`, ""] : [rate(one.base, one.base_low, one.base_high, one.total), rate(one.champion, one.champion_low, one.champion_high, one.total)]), String(one.total),
+    ]), { stacks: true }) : null,
+  ]);
+}
+
+function sentences(one) {
+  const [first = "", ...rest] = one.sentences;
+  const more = () => el("ul", {}, rest.map((sentence) => el("li", {}, sentence)));
+  return rest.length ? [el("div", {}, first), folded(`why ${one.number}`, `${rest.length} more`, more)] : first;
 }
 
 const percent = (value) => `${(100 * value).toFixed(1)} %`;
