@@ -240,6 +240,42 @@ def test_wrong_answers_fail_and_right_ones_pass_whatever_they_do_to_their_argume
     assert seen == [Verdict.PASS] * right + [Verdict.FAIL] * (len(answers) - right)
 
 
+CHEATS = {
+    TYPESCRIPT: [
+        (
+            "Array.prototype.every = () => true;\nObject.keys = () => [];\nArray.isArray = (a: any): a is any[] => false;\n"
+            "function addOne(numbers: number[]): any {\n  return {};\n}\n"
+        ),
+        "function longwatchSame(found: any, wanted: any): boolean {\n  return true;\n}\nfunction addOne(numbers: number[]): any {\n  return 0;\n}\n",
+        "function addOne(numbers: number[]): any {\n  return new Proxy([], { get: () => 2 });\n}\n",
+    ],
+    RUBY: [
+        "class Array\n  def ==(other)\n    true\n  end\nend\ndef add_one(numbers)\n  [0]\nend\n",
+        "def add_one(numbers)\n  exit!(0)\nend\n",
+    ],
+    PHP: [
+        "function longwatch_same($found, $wanted) {\n    return true;\n}\nfunction addOne($numbers) {\n    return 0;\n}\n",
+        "function longwatch_check($found, $wanted) {\n}\nfunction addOne($numbers) {\n    return 0;\n}\n",
+        "function addOne($numbers) {\n    exit(0);\n}\n",
+    ],
+    LUA: [
+        (
+            "require = function()\n  return { assertEquals = print, LuaUnit = { run = function() return 0 end } }\nend\n"
+            "local function add_one(numbers)\n  return 0\nend\n"
+        ),
+        "local function add_one(numbers)\n  os.exit(0)\nend\n",
+    ],
+}
+
+
+@pytest.mark.guarantee("L10")
+@pytest.mark.parametrize("language", EACH)
+def test_what_disarms_the_comparison_or_ends_early_fails(language):
+    asked = as_task(ADD_ONE, ADDED, language)
+    seen = [one.verdict for one in grade_all((answer, asked) for answer in CHEATS[language])]
+    assert seen == [Verdict.FAIL] * len(CHEATS[language])
+
+
 @pytest.mark.guarantee("L2")
 @pytest.mark.parametrize("language", EACH)
 def test_a_task_proves_itself_as_any_other(language):
@@ -357,6 +393,7 @@ def without_kinds(value):
         (LUA, ["ü"]),
         (TYPESCRIPT, 2**53 + 1),
         (TYPESCRIPT, {"__proto__": 1}),
+        (TYPESCRIPT, {"constructor": 1}),
     ],
 )
 def test_what_a_language_cannot_hold_has_no_literal(language, value):

@@ -274,7 +274,7 @@ RUNTIMES: Mapping[Language, Runtime] = {
             closer="end",
             comment="--",
             tricks=r"\bluaunit\b|\blu\s*\.|\bpackage\s*\.|\bio\s*(?:\[|\.\s*(?:open|lines|input|popen))|\bdebug\s*\.|\b(?:do|load)file\b|__eq\b"
-            r"|\b_G\b",
+            r"|\b_G\b|\b(?:require|lu)\s*=(?!=)|\bfunction\s+require\b",
         ),
     ),
     Language.BASH: Runtime(
