@@ -1,5 +1,6 @@
 """The page with what is unusual: long queues, names with markup, watches that are broken, stale or taken away while it is open."""
 
+import contextlib
 import re
 import shutil
 from collections.abc import Iterator
@@ -216,3 +217,14 @@ def test_experiments_are_drawn_and_told(site: Site, browser: Browser, width: int
         assert width_left_over(page) <= 0
         page.evaluate(f"if (!window.axe) {{ {pages.AXE.read_text()} }}")
         assert page.evaluate(pages.VIOLATIONS) == []
+
+
+@pytest.mark.guarantee("K40")
+def test_a_server_that_ends_says_nothing_and_the_page_says_so(site: Site, browser: Browser) -> None:
+    with contextlib.ExitStack() as serving:
+        address = serving.enter_context(pages.served(site.new.root))
+        with pages.opened(browser, address) as (page, seen):
+            expect(page.get_by_role("status").first).to_have_text("live")
+            serving.close()
+            expect(page.get_by_role("status").first).to_contain_text("The watches go on without it")
+            seen.said.clear()

@@ -27,14 +27,19 @@ class Seen:
 def served(folder: Path, environment: Mapping[str, str] | None = None) -> Iterator[str]:
     """Serve the watches of a folder, and yield the address with the key."""
     serving = subprocess.Popen(
-        [*PROGRAM, str(folder)], stdout=subprocess.PIPE, text=True, env=environment and dict(environment)
+        [*PROGRAM, str(folder)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment and dict(environment),
     )
     assert serving.stdout is not None
     try:
         yield serving.stdout.readline().partition(": ")[2].strip()
     finally:
         serving.terminate()
-        assert serving.wait(15) in {0, -15}
+        _, complaints = serving.communicate(timeout=15)
+        assert (serving.returncode in {0, -15}, complaints) == (True, "")
 
 
 def origin(address: str) -> str:

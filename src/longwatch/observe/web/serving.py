@@ -1,6 +1,7 @@
 """The server of the page: one process of its own, on this machine only unless a person says otherwise."""
 
 import errno
+import logging
 import secrets
 import socket
 from collections.abc import Callable, Sequence
@@ -50,9 +51,15 @@ def serve(folders: Sequence[Path], *, host: str, port: int, told: Callable[[Serv
         server_header=False,
         timeout_graceful_shutdown=_CLOSE_S,
     )
+    logging.getLogger("uvicorn.error").addFilter(_worth_saying)
     address = f"http://{_named(host)}:{bound}/?token={token}"
     told(Served(address=address, host=host, port=bound, watches=len(found)))
     uvicorn.Server(settings).run(sockets=[listening])
+
+
+def _worth_saying(record: logging.LogRecord) -> bool:
+    """Return whether a person should read it: that an open page hangs up when the server ends is no error."""
+    return not record.getMessage().startswith("Cancel ")
 
 
 def _named(host: str) -> str:
