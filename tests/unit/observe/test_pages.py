@@ -5,7 +5,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -13,7 +13,7 @@ from longwatch.cli import main
 from longwatch.kernel.errors import ExitCode
 from longwatch.kernel.lifecycle import EXIT_CODES, Verdict
 from longwatch.learn.settings import LearnSettings
-from longwatch.learn.training.results import Halved, Resumed, RolledBack, Slowed, Stalled
+from longwatch.learn.training.results import Progress, Report
 from longwatch.migrate.commands.refusals import refusals
 from longwatch.migrate.settings import MigrateSettings
 from longwatch.migrate.steps import Refusal
@@ -25,7 +25,7 @@ FILLED = {
     "watch.{halt.verdict}": [f"watch.{verdict}" for verdict in Verdict],
     "watch.{verdict}": [f"watch.{verdict}" for verdict in Verdict],
     "training.{type(report).__name__.lower()}": [
-        f"training.{kind.__name__.lower()}" for kind in (Slowed, Stalled, Halved, RolledBack, Resumed)
+        f"training.{kind.__name__.lower()}" for kind in get_args(Report) if kind is not Progress
     ],
     "attempt.refused.{found.kind}": [f"attempt.refused.{kind}" for kind in Refusal],
 }
