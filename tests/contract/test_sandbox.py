@@ -19,13 +19,9 @@ from longwatch.sandbox.none import NoSandbox
 from longwatch.sandbox.selftest import self_test
 
 Shell = Callable[..., tuple[int, str]]
-
-
-@pytest.fixture
-def work(tmp_path: Path) -> Path:
-    folder = tmp_path / "work"
-    folder.mkdir()
-    return folder
+Make = Callable[[str], Sandbox]
+CONFINING = ("bubblewrap", "docker", "podman")
+"""The stand-in plays docker; podman is itself where it runs."""
 
 
 def shell_in(sandbox: Sandbox, folder: Path) -> Shell:
@@ -48,13 +44,18 @@ def shell_in(sandbox: Sandbox, folder: Path) -> Shell:
 
 
 @pytest.fixture(params=sorted(SANDBOXES))
-def any_shell(request: pytest.FixtureRequest, work: Path) -> Shell:
-    return shell_in(SANDBOXES[request.param](), work)
+def any_shell(request: pytest.FixtureRequest, make: Make, work: Path) -> Shell:
+    return shell_in(make(request.param), work)
+
+
+@pytest.fixture(params=CONFINING)
+def sandbox(request: pytest.FixtureRequest, make: Make) -> Sandbox:
+    return make(request.param)
 
 
 @pytest.fixture
-def shell(work: Path) -> Shell:
-    return shell_in(Bubblewrap(), work)
+def shell(sandbox: Sandbox, work: Path) -> Shell:
+    return shell_in(sandbox, work)
 
 
 # What every kind must do.
@@ -85,19 +86,19 @@ def test_the_home_is_not_the_persons(any_shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(SANDBOXES))
-def test_a_missing_folder_is_named(kind: str, work: Path) -> None:
+def test_a_missing_folder_is_named(kind: str, make: Make, work: Path) -> None:
     with pytest.raises(ConfigError, match="gone"):
-        SANDBOXES[kind]().wrap(("true",), Plan(workdir=work, writable=((work / "gone", work / "gone"),)))
+        make(kind).wrap(("true",), Plan(workdir=work, writable=((work / "gone", work / "gone"),)))
 
 
 @pytest.mark.guarantee("M15", "K34")
 @pytest.mark.parametrize("kind", sorted(SANDBOXES))
 @pytest.mark.parametrize("field", ["readonly", "hidden"])
-def test_a_link_left_by_the_worker_is_not_mounted(kind: str, field: str, work: Path) -> None:
+def test_a_link_left_by_the_worker_is_not_mounted(kind: str, field: str, make: Make, work: Path) -> None:
     (work / "card.md").symlink_to("/etc/hostname")
     mount = ((work / "card.md",) * 2,) if field == "readonly" else (work / "card.md",)
     with pytest.raises(PathError, match=r"card\.md"):
-        SANDBOXES[kind]().wrap(("true",), Plan(workdir=work, writable=((work, work),), **{field: mount}))
+        make(kind).wrap(("true",), Plan(workdir=work, writable=((work, work),), **{field: mount}))
 
 
 @pytest.mark.guarantee("M15", "K34")
@@ -119,8 +120,8 @@ def test_without_a_sandbox_nothing_can_be_moved(work: Path) -> None:
 
 
 @pytest.mark.guarantee("K38", "M15")
-def test_every_probe_of_the_self_test_holds() -> None:
-    probes = self_test(Bubblewrap())
+def test_every_probe_of_the_self_test_holds(sandbox: Sandbox) -> None:
+    probes = self_test(sandbox)
     assert [probe for probe in probes if not probe.ok] == []
     assert len({probe.name for probe in probes}) == len(probes) >= 12
 
@@ -175,7 +176,7 @@ def test_a_folder_can_be_shown_elsewhere_and_exposed_read_only(
     (tools / "tool").write_text("tool")
     script = f"pwd; cat {tools}/tool; touch {tools}/new || echo refused; ls {tmp_path}"
     code, text = shell(script, workdir=Path("/repo"), writable=((work, Path("/repo")),), expose=(tools,))
-    assert code == 0
+    assert code == 0, text
     assert text.startswith("/repo\ntool")
     assert text.endswith("refused\ntools\n")
 
@@ -240,13 +241,15 @@ def test_nothing_else_can_be_written(shell: Shell, folder: str) -> None:
 @pytest.mark.guarantee("M15")
 def test_no_kernel_setting_is_writable(shell: Shell) -> None:
     found = "find /proc -maxdepth 6 -path '/proc/[0-9]*' -prune -o -path '*self*' -prune -o -type f -writable -print"
-    _, text = shell(f"id; {found} 2>/dev/null")
+    # What an engine hides is /dev/null, which may be written.
+    _, text = shell(f'id; {found} 2>/dev/null | while read f; do if [ -f "$f" ]; then echo "$f"; fi; done')
     assert text.startswith("uid=1000")
     assert text.splitlines()[1:] == []
 
 
 @pytest.mark.guarantee("M15")
-def test_a_nested_sandbox_works_only_if_it_was_planned(shell: Shell) -> None:
+def test_a_nested_sandbox_works_only_if_it_was_planned(work: Path) -> None:
+    shell = shell_in(Bubblewrap(), work)
     nested = "bwrap --ro-bind / / --unshare-all true"
     assert shell(nested)[0] != 0
     assert shell(nested, nested=True) == (0, "")
@@ -265,16 +268,17 @@ def test_host_processes_are_neither_seen_nor_signalled(shell: Shell) -> None:
 
 
 @pytest.fixture
-def supervise(work: Path) -> Callable[..., ProcessRecord]:
+def supervise(sandbox: Sandbox, work: Path) -> Callable[..., ProcessRecord]:
     def start(*argv: str, **limits: float) -> ProcessRecord:
         return run(
             Command(
-                argv=Bubblewrap().wrap(argv, Plan(workdir=work, writable=((work, work),))),
+                argv=sandbox.wrap(argv, Plan(workdir=work, writable=((work, work),))),
                 cwd=work,
                 environment={"PATH": os.defpath},
                 log=work.parent / "log",
-                limits=Limits(**{"wall_s": 60, "grace_s": 10, **limits}),  # type: ignore[arg-type]
+                limits=Limits(**{"wall_s": 60, "grace_s": 30, **limits}),  # type: ignore[arg-type]
                 phase="test",
+                contained=sandbox.contained,
             )
         )
 
@@ -284,16 +288,16 @@ def supervise(work: Path) -> Callable[..., ProcessRecord]:
 @pytest.mark.guarantee("K18", "M15")
 def test_the_confined_child_gets_its_grace(supervise: Callable[..., ProcessRecord]) -> None:
     script = "trap 'echo bye; exit 7' TERM; echo hi; while :; do sleep 0.05; done"
-    record = supervise("/bin/sh", "-c", script, wall_s=1)
+    record = supervise("/bin/sh", "-c", script, wall_s=8)
     assert (record.limit, record.exit_code) == (LimitHit.WALL, 7)
-    assert Path(record.log).read_text().splitlines()[-1] == "bye"
+    assert "bye" in Path(record.log).read_text().splitlines()
 
 
 @pytest.mark.guarantee("K18", "M15")
 def test_nothing_confined_outlives_its_end(supervise: Callable[..., ProcessRecord]) -> None:
     script = "trap '' TERM; setsid sh -c 'trap \"\" TERM; while :; do sleep 1; done' $0 & while :; do sleep 1; done"
     token = uuid.uuid4().hex
-    record = supervise("/bin/sh", "-c", script, token, wall_s=1, grace_s=0.5)
+    record = supervise("/bin/sh", "-c", script, token, wall_s=8, grace_s=0.5)
     assert record.limit is LimitHit.WALL
     assert living(token) == []
 

@@ -41,6 +41,7 @@ OFTEN = {"--security-opt", "--tmpfs", "--mount", "--env", "--ulimit", "--uidmap"
 LONE = {"--pull": "never", "--entrypoint": "", "--log-driver": "none", "--cap-drop": "ALL"}
 PERMUTED = ["0:1:1000", "1000:0:1", "1001:1001:64535"]
 _MESSAGE_BYTES = 1 << 20
+_MADE = frozenset(map(Path, ("/", "/tmp", "/var", "/var/tmp")))
 
 
 class RefusedError(Exception):
@@ -213,7 +214,8 @@ def confined(engine: str, words: Words, environment: dict[str, str], rules: int)
         made += ["--ro-bind-try", str(Path("/etc", file).resolve()), f"/etc/{file}"]
     made += ["--perms", "1777", "--size", words.one["--shm-size"], "--tmpfs", "/dev/shm"]
     places = [*map(memory, words.many["--tmpfs"]), *map(bound, words.many["--mount"])]
-    made += [word for _, place in sorted(places, key=lambda one: len(Path(one[0]).parts)) for word in place]
+    for target, place in sorted(places, key=lambda one: len(Path(one[0]).parts)):
+        made += [*parents(Path(target), {Path(other) for other, _ in places}), *place]
     for knob in (
         "sys",
         "sysrq-trigger",
@@ -240,6 +242,17 @@ def confined(engine: str, words: Words, environment: dict[str, str], rules: int)
     if "no-new-privileges" not in words.many["--security-opt"]:
         raise RefusedError("without no-new-privileges")
     return [*made, *user(engine, words), *words.argv]
+
+
+def parents(target: Path, others: set[Path]) -> list[str]:
+    """Return the folders above a place, as an engine makes them: for everybody to pass."""
+    bound_ones = others - set(map(Path, ("/tmp", "/var/tmp")))
+    above = [
+        one for one in reversed(target.parents) if not {one, *one.parents} & (bound_ones | {Path("/dev")})
+    ]
+    return [
+        word for folder in above if folder not in _MADE for word in ("--perms", "0755", "--dir", str(folder))
+    ]
 
 
 def memory(told: str) -> tuple[str, list[str]]:

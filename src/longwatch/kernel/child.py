@@ -21,8 +21,8 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     stdin: bytes = b""
     secrets: tuple[str, ...] = ()
     """Values that never reach the log, a record or a message."""
-    elsewhere: bool = False
-    """Another program starts its processes for it (a service of containers): they are no descendants, and are found by cookie."""
+    contained: bool = False
+    """It launches a container: what runs inside may be no descendant, is found by the cookie, and alone is asked to end."""
 
 
 class Identity(msgspec.Struct, frozen=True):

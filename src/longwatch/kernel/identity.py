@@ -71,11 +71,16 @@ def _pids() -> Iterator[int]:
 
 def namespace_depth(pid: int) -> int:
     """How many nested pid namespaces the process lives in: 1 outside every container; 0 if it is gone."""
+    return len(namespace_pids(pid))
+
+
+def namespace_pids(pid: int) -> tuple[int, ...]:
+    """Return the pids of a process in each of its nested pid namespaces, ours first; empty if it is gone."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace").splitlines()
     except _GONE:
-        return 0
-    return next((len(line.split()) - 1 for line in lines if line.startswith("NSpid:")), 1)
+        return ()
+    return next((tuple(map(int, line.split()[1:])) for line in lines if line.startswith("NSpid:")), (pid,))
 
 
 def identify(pid: int, cookie: str) -> Identity:

@@ -157,7 +157,7 @@ class _Supervision:
 
     def _sample(self) -> None:
         stats = snapshot()
-        strangers = self._strangers() if self._command.elsewhere else frozenset()
+        strangers = self._strangers() if self._command.contained else frozenset()
         usage = tree.usage(self._members(stats, strangers), memory_limit_bytes=self._limits.memory_bytes)
         self._meter.measure(usage, self._elapsed_s())
         self._reap(stats)
@@ -204,7 +204,11 @@ class _Supervision:
         deadline = time.monotonic() + self._limits.grace_s
         asked: frozenset[Identity] = frozenset()
         while not self._pump.ended and (left_s := deadline - time.monotonic()) > 0:
-            asked |= tree.ask(self._find(), self._cookie, asked)
+            members = self._find()
+            if self._command.contained:
+                # The launcher sees to the container's end, with helpers that must not be ended meanwhile.
+                members = tree.inside(members)
+            asked |= tree.ask(members, self._cookie, asked)
             self._wait_for_end(min(left_s, _TICK_S))
 
     def _wait_for_end(self, timeout_s: float) -> None:

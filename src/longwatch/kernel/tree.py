@@ -22,6 +22,7 @@ from longwatch.kernel.identity import (
     find_by_cookie,
     identity_of,
     namespace_depth,
+    namespace_pids,
     open_pidfd,
     read_stat,
     send,
@@ -37,6 +38,7 @@ KILL_WITHIN_S = 30.0
 
 _LOOK_AGAIN_S = 0.05
 _MOST_WATCHED = 256
+_FIRST = 1
 
 Find = Callable[[], tuple[Stat, ...]]
 
@@ -138,6 +140,14 @@ def ask(members: tuple[Stat, ...], cookie: str, asked: frozenset[Identity]) -> f
         # A stopped process acts on it only after it goes on.
         send(identity, signal.SIGCONT)
     return frozenset(fresh)
+
+
+def inside(members: Iterable[Stat]) -> tuple[Stat, ...]:
+    """Return those in a pid namespace below ours, without its first process: that one hands on what it is asked."""
+    here = namespace_depth(os.getpid())
+    return tuple(
+        stat for stat in members if len(pids := namespace_pids(stat.pid)) > here and pids[-1] != _FIRST
+    )
 
 
 def _launchers(members: tuple[Stat, ...]) -> frozenset[int]:

@@ -22,6 +22,7 @@ from longwatch.migrate.state import MigrateState, Status
 from longwatch.sandbox.choice import ENGINES
 
 _SHOWN = 10
+_OF_IMAGE = frozenset({"acp", "command"})
 MIB = 1024 * 1024
 
 
@@ -129,7 +130,9 @@ def _preflight(place: Place) -> Iterator[Finding]:
 
 def _programs(place: Place) -> Iterator[Finding]:
     if place.settings.sandbox.kind in ENGINES:
-        yield note("check program", "programs of checks come from the image, and are looked for when they run")
+        yield note(
+            "check program", "programs of checks come from the image, and are looked for when they run"
+        )
         return
     for check in place.settings.checks:
         found = _find(check.argv[0], place.repository / check.cwd)
@@ -152,13 +155,14 @@ def _worker(place: Place) -> Iterator[Finding]:
         yield fine("worker", f"replays {place.watch.root / worker.argv[0]}")
         return
     program = worker.argv[0] if worker.argv else worker.adapter
-    found = _find(program, place.watch.root)
-    if found is None and place.settings.sandbox.kind not in ENGINES:
+    of_image = place.settings.sandbox.kind in ENGINES and "/" not in program and worker.adapter in _OF_IMAGE
+    found = f"{program}, of the image" if of_image else _find(program, place.watch.root)
+    if found is None:
         yield wrong(
             "worker", f"{program} is not found", "install it, or write its whole path into worker.argv"
         )
         return
-    yield fine("worker", f"{worker.adapter}: {found or f'{program}, of the image'}")
+    yield fine("worker", f"{worker.adapter}: {found}")
     if worker.adapter == "acp":
         yield _greeting(place)
     for name in worker.environment:

@@ -80,7 +80,7 @@ class Bubblewrap:
 
     name = "bubblewrap"
     confines = True
-    elsewhere = False
+    contained = False
     mend = "install bubblewrap 0.8 or newer and allow user namespaces (sysctl user.max_user_namespaces)"
 
     def __init__(self, program: str = "bwrap") -> None:

@@ -26,6 +26,7 @@ _NOTHING = Path(__file__).parent / "etc" / "nothing"
 _MEMORY_FOLDERS = ("/tmp", "/var/tmp", HOME)  # noqa: S108 - the container's own
 _PROCESSES = 4096
 _MOVED = 65536
+_KNOBS = ":".join(f"/proc/{name}" for name in ("asound", "driver", "dynamic_debug", "mtrr", "pressure", "tty"))
 _NOBODY = (65534, 65534)
 
 
@@ -47,13 +48,12 @@ class Container:
     """The sandbox of one engine and one image. Measured with podman 4.3: 0.3 to 0.5 s a start."""
 
     confines = True
+    contained = True
 
     def __init__(self, engine: str, image: str = "", user: tuple[int, int] | None = None) -> None:
         """`user` is the user and group id that files belong to on the host: the caller's own."""
         self.name = engine
         self.mend = f"`{engine} run` must work for this user, with limits of memory and processes"
-        # The service of docker starts containers; what podman starts descends from whoever asked.
-        self.elsewhere = engine == "docker"
         self._image = image
         self._user = user or (os.geteuid(), os.getegid())
 
@@ -74,10 +74,12 @@ class Container:
             hand_on=plan.hand_on_environment,
             filter=engine.filter,
         )
+        # By itself podman copies into a folder in memory what the place holds: what is hidden, too.
+        more = ",notmpcopyup" if self.name == "podman" else ""
         words = (
             *self._confinement(plan),
-            *_memory(plan),
-            *_mounts(plan),
+            *_memory(plan, more),
+            *_mounts(plan, more),
             *_environment(plan),
             found.id,
             *argv,
@@ -116,7 +118,7 @@ class Container:
             raise ConfigError(
                 f"sandbox {self.name}: a worker with a sandbox of its own cannot run in a container; use bubblewrap"
             )
-        if self.elsewhere and self._user[0] == 0:
+        if self.name == "docker" and self._user[0] == 0:
             raise ConfigError(
                 "sandbox docker: run by root, what a container writes would belong to another user, or the command would "
                 "be root. Run the watch as an ordinary user, or use podman or bubblewrap"
@@ -146,6 +148,8 @@ class Container:
     def _who(self, plan: Plan) -> Iterator[str]:
         if self.name == "podman":
             yield "--read-only-tmpfs=false"
+            # Where root is mapped, the host's knobs seem to be the command's own: those that an engine does not hide by itself.
+            yield from ("--security-opt", f"mask={_KNOBS}")
             if self._user[0] != 0:
                 yield from ("--userns", "keep-id")
             elif plan.writable:
@@ -163,13 +167,13 @@ class Container:
         return ROOTS_INSIDE if plan.writable else _NOBODY
 
 
-def _memory(plan: Plan) -> Iterator[str]:
+def _memory(plan: Plan, more: str) -> Iterator[str]:
     yield from ("--shm-size", str(plan.tmp_bytes))
     for folder in _MEMORY_FOLDERS:
-        yield from ("--tmpfs", f"{folder}:rw,exec,nosuid,nodev,size={plan.tmp_bytes},mode=1777")
+        yield from ("--tmpfs", f"{folder}:rw,exec,nosuid,nodev,size={plan.tmp_bytes},mode=1777{more}")
 
 
-def _mounts(plan: Plan) -> Iterator[str]:
+def _mounts(plan: Plan, more: str) -> Iterator[str]:
     shown: dict[Path, tuple[str, ...]] = {}
     for host, inside in plan.writable:
         shown[inside] = _bind(host, inside)
@@ -178,7 +182,7 @@ def _mounts(plan: Plan) -> Iterator[str]:
     for host, inside in plan.readonly:
         shown[inside] = _bind(host, inside, "readonly")
     for path in plan.hidden:
-        shown[path] = _hide(plan, path)
+        shown[path] = _hide(plan, path, more)
     # What lies below another place is mounted after it; engines sort like this themselves.
     for _, words in sorted(shown.items(), key=lambda item: len(item[0].parts)):
         yield from words
@@ -188,9 +192,9 @@ def _bind(host: Path, inside: Path, *more: str) -> tuple[str, ...]:
     return ("--mount", ",".join(("type=bind", f"source={host}", f"target={inside}", *more)))
 
 
-def _hide(plan: Plan, inside: Path) -> tuple[str, ...]:
+def _hide(plan: Plan, inside: Path, more: str) -> tuple[str, ...]:
     if (host_of(plan, inside) or inside).is_dir():
-        return ("--tmpfs", f"{inside}:ro,size=4096,mode=0555")
+        return ("--tmpfs", f"{inside}:ro,size=4096,mode=0555{more}")
     return _bind(_NOTHING, inside, "readonly")
 
 

@@ -9,7 +9,7 @@ class NoSandbox:
 
     name = "none"
     confines = False
-    elsewhere = False
+    contained = False
     mend = 'use "bubblewrap"'
 
     def wrap(self, argv: tuple[str, ...], plan: Plan) -> tuple[str, ...]:

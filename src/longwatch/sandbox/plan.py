@@ -53,8 +53,8 @@ class Sandbox(Protocol):
     """False: nothing protects the host from the command."""
     mend: str
     """What to see to where its self-test fails."""
-    elsewhere: bool
-    """What runs inside does not descend from the command line, and is found by the cookie alone."""
+    contained: bool
+    """The command line launches a container (`Command.contained`)."""
 
     def wrap(self, argv: tuple[str, ...], plan: Plan) -> tuple[str, ...]:
         """Return the command line that runs `argv` as planned."""

@@ -14,7 +14,7 @@ from longwatch.kernel.limits import Limits
 from longwatch.kernel.process import new_cookie, run, tail
 from longwatch.sandbox.plan import Plan, Sandbox
 
-_WALL_S = 20.0
+_WALL_S = 120.0
 _TMP_BYTES = 1_048_576
 _SECRET = "longwatch-self-test"  # noqa: S105 - not a secret: what the probe must not find
 
@@ -120,7 +120,8 @@ class _Place:
         except (ConfigError, NotReadyError) as error:
             return Probe(name=trial.name, ok=False, detail=f"{trial.mend} ({self._sandbox.mend}): {error}")
         mend = f"{trial.mend} ({self._sandbox.mend})"
-        detail = "as it should be" if record.ok else f"{mend}: {tail(self._log, 3)}"
+        why = record.limit_detail or tail(self._log, 3)
+        detail = "as it should be" if record.ok else f"{mend}: {why}"
         return Probe(name=trial.name, ok=record.ok, detail=detail)
 
     def escape(self) -> Probe:
@@ -168,7 +169,7 @@ class _Place:
             log=self._log,
             limits=Limits(wall_s=_WALL_S, grace_s=1.0),
             phase="self-test",
-            elsewhere=self._sandbox.elsewhere,
+            contained=self._sandbox.contained,
         )
         return run(command, cookie=cookie, monitor=monitor)
 

@@ -90,7 +90,7 @@ def _run(work: Work[MigrateStep], desk: Desk, launch: Launch) -> tuple[ProcessRe
         log=desk.kept / "worker.log",
         limits=limits,
         phase="worker",
-        elsewhere=desk.bench.sandbox.elsewhere,
+        contained=desk.bench.sandbox.contained,
         stdin=launch.stdin,
         secrets=tuple(value for name in worker.environment if (value := os.environ.get(name))),
     )

@@ -39,7 +39,7 @@ def greet(place: Place) -> str:
             log=folder / "log",
             limits=Limits(wall_s=_WALL_S),
             phase="greeting",
-            elsewhere=bench.sandbox.elsewhere,
+            contained=bench.sandbox.contained,
             stdin=launch.stdin,
             secrets=tuple(asked.environment.values()),
         )

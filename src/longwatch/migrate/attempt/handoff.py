@@ -140,7 +140,7 @@ def _command(here: Workplace, argv: tuple[str, ...], log: Path) -> Command:
         log=log,
         limits=limits,
         phase="handoff",
-        elsewhere=here.bench.sandbox.elsewhere,
+        contained=here.bench.sandbox.contained,
     )
 
 

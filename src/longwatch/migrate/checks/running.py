@@ -128,7 +128,7 @@ def _run_once(check: Check, checking: Checking, profile: Profile) -> CheckRun:
         log=folder / "log.txt",
         limits=limits,
         phase=f"check:{check.kind}",
-        elsewhere=checking.bench.sandbox.elsewhere,
+        contained=checking.bench.sandbox.contained,
     )
     record = run(command, should_stop=checking.work.should_stop)
     checking.work.record(record)
