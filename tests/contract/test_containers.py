@@ -77,7 +77,7 @@ def test_a_container_whose_program_was_killed_is_found_and_taken_away(
 
 @pytest.mark.guarantee("K18", "K19")
 def test_a_container_that_lives_is_not_tidied(container: Container, work: Path) -> None:
-    with started(container, work, "echo up; cat", new_cookie()) as child:
+    with started(container, work, "echo up; sleep 600", new_cookie()) as child:
         container.tidy()
         assert len(left(container)) == 1
         child.send_signal(signal.SIGHUP)
