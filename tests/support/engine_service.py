@@ -280,7 +280,7 @@ def user(engine: str, words: Words) -> list[str]:
     """Return who runs it: docker's service is root and becomes the user; podman maps users."""
     who, group = words.one["--user"].split(":")
     drop = ["--cap-drop", "ALL"]
-    if engine == "docker":
+    if engine == "docker" or not words.many["--uidmap"]:
         held = [word for name in ("SETUID", "SETGID", "SETPCAP") for word in ("--cap-add", f"CAP_{name}")]
         become = [
             "setpriv",
