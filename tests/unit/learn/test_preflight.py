@@ -88,7 +88,7 @@ def test_it_tells_which_languages_are_here_and_how_to_get_the_others(tmp_path, m
         return [one for one in found if one.name.startswith(("languages", "runtime"))]
 
     lacking = {Language.GO: ("/usr/bin/go",), Language.R: ("/usr/bin/Rscript",)}
-    monkeypatch.setattr(scripts, "missing", lambda language: lacking.get(language, ()))
+    monkeypatch.setattr(scripts, "missing", lambda language, _where: lacking.get(language, ()))
     here, absent = of_languages(Language.PYTHON)
     assert (here.standing, absent.standing) == (Standing.FINE, Standing.NOTE)
     assert re.match(r"Python 3\.\d+", here.text)

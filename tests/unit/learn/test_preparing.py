@@ -9,6 +9,7 @@ from teaching import task
 
 from longwatch.kernel.watch import Watch
 from longwatch.learn import preparing
+from longwatch.learn.grading.place import HERE
 from longwatch.learn.grading.screening import Finding, Screened
 from longwatch.learn.place import Place
 from longwatch.learn.readiness import turns
@@ -43,7 +44,7 @@ def most(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     lock, seen, now = threading.Lock(), [], [0]
 
-    def screen(one):
+    def screen(one, *, where):
         with lock:
             now[0] += 1
             seen.append(now[0])
@@ -58,7 +59,7 @@ def most(monkeypatch):
 
 def screened(step, where, looks=1000):
     tasks = [task(f"t{n}") for n in range(24)]
-    found = list(preparing._screened(Working(looks), tasks, lambda: preparing._at_once(step, where)))
+    found = list(preparing._screened(Working(looks), tasks, lambda: preparing._at_once(step, where), HERE))
     assert [one.task for one in found] == [one.id for one in tasks], "all of them, in their order"
 
 
