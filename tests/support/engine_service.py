@@ -208,7 +208,7 @@ def confined(engine: str, words: Words, environment: dict[str, str], rules: int)
         raise RefusedError(f"no such network: {words.one['--network']}")
     for folder in ("bin", "sbin", "lib", "lib64"):
         made += ["--symlink", f"usr/{folder}", f"/{folder}"]
-    for folder in ("etc", "opt", "var", "run"):
+    for folder in ("etc", "etc/ssl", "opt", "var", "run"):
         made += ["--perms", "0755", "--dir", f"/{folder}"]
     for file in ("resolv.conf", "hosts", "ssl/certs", "nsswitch.conf", "ld.so.cache", "alternatives"):
         made += ["--ro-bind-try", str(Path("/etc", file).resolve()), f"/etc/{file}"]
@@ -272,8 +272,11 @@ def bound(told: str) -> tuple[str, list[str]]:
         or set(named) - {"source", "target", "readonly"}
     ):
         raise RefusedError(f"invalid mount: {told}")
-    words = ["--ro-bind" if "readonly" in named else "--bind", named["source"], named["target"]]
-    return named["target"], words
+    target = named["target"]
+    if target.startswith("/usr/") and not Path(target).exists():
+        # An engine makes the place in the container's own layer; here there is none, and nothing to hide.
+        return target, []
+    return target, ["--ro-bind" if "readonly" in named else "--bind", named["source"], target]
 
 
 def user(engine: str, words: Words) -> list[str]:
