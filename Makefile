@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check 
 AGENTS := tests/agents
 NODE := $(AGENTS)/node_modules/.stamp tests/web/node_modules/.stamp
 
-.PHONY: help demo learn test check bench docs clean demo-blender e2e system-demo system-test system-blender
+.PHONY: help demo learn test check bench docs clean demo-blender e2e system-demo system-test system-long system-blender
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
@@ -25,7 +25,7 @@ demo: system-demo $(VENV)/.learn ## both halves: bad attempts refused and a kill
 demo-blender: system-blender $(VENV)/.base ## three of Blender's operators ported to the browser, with real Blender as the judge
 	@$(BIN)/python examples/blender_demo.py
 
-e2e: demo-blender system-test $(VENV)/.dev ## what is too large for every change: the demonstration with Blender, the long tests
+e2e: demo-blender system-test system-long $(VENV)/.dev ## what is too large for every change: the demonstration with Blender, the long tests
 	@$(BIN)/python -m pytest -m long
 
 learn: system-demo $(VENV)/.learn ## a student that goes on learning until you stop it, in demo/student
@@ -65,6 +65,9 @@ system-demo:
 
 system-test:
 	@scripts/install-debian test
+
+system-long:
+	@scripts/install-debian long
 
 system-blender:
 	@scripts/install-debian blender

@@ -17,7 +17,7 @@ from longwatch.kernel.errors import ConfigError, NotReadyError
 from longwatch.kernel.identity import COOKIE_VARIABLE, find_by_cookie
 from longwatch.kernel.limits import LimitHit, Limits
 from longwatch.kernel.process import end_tree, new_cookie, run
-from longwatch.sandbox import ENGINES, Plan, engine
+from longwatch.sandbox import Plan, engine
 from longwatch.sandbox.container import Container
 from longwatch.sandbox.selftest import self_test
 
@@ -25,7 +25,7 @@ Make = Callable[[str], Container]
 Ready = Callable[[str], engines.Ready]
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=("docker", pytest.param("podman", marks=pytest.mark.long)))
 def container(request: pytest.FixtureRequest, make: Make) -> Container:
     return make(request.param)
 

@@ -30,11 +30,18 @@ def standing_in(tmp_path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sandboxin
 
 @pytest.fixture
 def podman(ready: Callable[[str], engines.Ready], monkeypatch: pytest.MonkeyPatch) -> Sandboxing:
-    """Podman itself, where it runs; its image has Python."""
+    """Podman itself; its image has Python."""
     found = ready("podman")
     for name, value in found.environment.items():
         monkeypatch.setenv(name, value)
     return Sandboxing(found.name, found.image)
+
+
+@pytest.fixture(params=("standing_in", pytest.param("podman", marks=pytest.mark.long)))
+def where(request: pytest.FixtureRequest) -> Sandboxing:
+    """Podman, or what stands in for it."""
+    found: Sandboxing = request.getfixturevalue(request.param)
+    return found
 
 
 def python_task() -> Task:
@@ -53,6 +60,7 @@ def test_a_language_proves_itself_in_containers(standing_in: Sandboxing, languag
     assert left(standing_in) == ()
 
 
+@pytest.mark.long
 @pytest.mark.guarantee("L10", "L23")
 def test_python_proves_itself_in_podman(podman: Sandboxing) -> None:
     proof = proved(Language.PYTHON, where=podman)
@@ -72,25 +80,25 @@ def test_python_proves_itself_in_podman(podman: Sandboxing) -> None:
     ],
     ids=["forks", "loops", "connects", "writes", "fills"],
 )
-def test_what_an_answer_must_not_do_it_cannot_do_there_either(podman: Sandboxing, answer: str) -> None:
-    seen = grade(answer, python_task(), bounds=Bounds(cpu_s=2, wall_s=20.0), where=podman)
+def test_what_an_answer_must_not_do_it_cannot_do_there_either(where: Sandboxing, answer: str) -> None:
+    seen = grade(answer, python_task(), bounds=Bounds(cpu_s=2, wall_s=20.0), where=where)
     assert seen.verdict is Verdict.FAIL, seen
-    assert left(podman) == ()
+    assert left(where) == ()
 
 
 @pytest.mark.guarantee("L10")
-def test_what_is_abandoned_leaves_no_container(podman: Sandboxing) -> None:
+def test_what_is_abandoned_leaves_no_container(where: Sandboxing) -> None:
     begun = threading.Event()
     answer = "def double(x):\n    while True:\n        pass\n"
     stop_at = time.monotonic() + 3
     grades = grade_all(
         [(answer, python_task())] * 3,
         workers=2,
-        where=podman,
+        where=where,
         should_stop=lambda: begun.is_set() or time.monotonic() > stop_at,
     )
     assert list(grades) == []
-    assert left(podman) == ()
+    assert left(where) == ()
 
 
 @pytest.mark.guarantee("L10")
@@ -103,15 +111,16 @@ def test_an_engine_that_fails_is_our_own_trouble(standing_in: Sandboxing) -> Non
 
 
 @pytest.mark.guarantee("L15", "L23")
-def test_the_image_is_part_of_what_a_verdict_is_kept_by(podman: Sandboxing) -> None:
-    image = sandbox_of(podman.kind, podman.image).toolchain()
-    assert identity([Language.PYTHON], podman) != identity([Language.PYTHON], HERE)
-    other = Sandboxing(podman.kind, image)
-    assert identity([Language.PYTHON], podman) == identity([Language.PYTHON], other)
+def test_the_image_is_part_of_what_a_verdict_is_kept_by(where: Sandboxing) -> None:
+    image = sandbox_of(where.kind, where.image).toolchain()
+    assert identity([Language.PYTHON], where) != identity([Language.PYTHON], HERE)
+    other = Sandboxing(where.kind, image)
+    assert identity([Language.PYTHON], where) == identity([Language.PYTHON], other)
     with pytest.raises(NotReadyError, match="pull"):
-        identity([Language.PYTHON], Sandboxing(podman.kind, "nobody/has:this"))
+        identity([Language.PYTHON], Sandboxing(where.kind, "nobody/has:this"))
 
 
+@pytest.mark.long
 @pytest.mark.guarantee("L23")
 def test_what_the_image_lacks_is_named_with_the_image(podman: Sandboxing) -> None:
     assert scripts.missing(Language.PYTHON, podman) == ()

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from tests.support import arena, engines
 
+pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.timeout(900)]
+
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[engines.Ready]:

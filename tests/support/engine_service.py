@@ -94,7 +94,7 @@ class Service:
                 )
             case ["info", "--format", "json"] if engine == "podman":
                 told = json.dumps({"host": {"security": {}}, "version": {"Version": "0.0"}})
-            case ["image", "inspect", name] if name in {IMAGE, VOLUMES}:
+            case ["image", "inspect", name] if name in {IMAGE, VOLUMES, f"sha256:{ID}"}:
                 volumes = {"/data": {}} if name == VOLUMES else None
                 settings = {"Env": ["PATH=/usr/local/bin:/usr/bin:/bin"], "Volumes": volumes}
                 told = json.dumps([{"Id": f"sha256:{ID}", "Config": settings}])

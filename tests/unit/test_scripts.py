@@ -221,7 +221,7 @@ def test_who_may_not_install_is_told_the_packages(tmp_path: Path, lacks: str) ->
     done = install(path, "test")
 
     assert done.returncode != 0
-    assert "apt-get install git bubblewrap podman runc catatonit strace systemd nodejs npm" in done.stderr
+    assert "apt-get install git bubblewrap strace systemd nodejs npm" in done.stderr
     assert not (path / "log").exists()
 
 

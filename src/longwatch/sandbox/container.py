@@ -26,7 +26,9 @@ _NOTHING = Path(__file__).parent / "etc" / "nothing"
 _MEMORY_FOLDERS = ("/tmp", "/var/tmp", HOME)  # noqa: S108 - the container's own
 _PROCESSES = 4096
 _MOVED = 65536
-_KNOBS = ":".join(f"/proc/{name}" for name in ("asound", "driver", "dynamic_debug", "mtrr", "pressure", "tty"))
+_KNOBS = ":".join(
+    f"/proc/{name}" for name in ("asound", "driver", "dynamic_debug", "mtrr", "pressure", "tty")
+)
 _NOBODY = (65534, 65534)
 
 
