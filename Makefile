@@ -11,21 +11,25 @@ PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check 
 AGENTS := tests/agents
 NODE := $(AGENTS)/node_modules/.stamp tests/web/node_modules/.stamp
 
-.PHONY: help demo learn test check bench docs clean demo-blender e2e system-demo system-test system-long system-blender
+.PHONY: help demo demo-migrate demo-learn learn test check bench docs clean demo-blender e2e system-demo system-test system-long system-blender
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
 
 help: ## list the targets
 	@sed -nE 's/^([a-z0-9-]+):.*## (.*)/make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
 
-demo: system-demo $(VENV)/.learn ## both halves: bad attempts refused and a kill survived; a real model learns and is judged
+demo: demo-migrate demo-learn ## both halves: bad attempts refused and a kill survived; a real model learns and is judged
+
+demo-migrate: system-demo $(VENV)/.base ## the first half: recorded attempts, some of them dishonest, and a kill
 	@$(BIN)/python examples/migrate_demo.py
+
+demo-learn: system-demo $(VENV)/.learn ## the second half: SmolLM2 learns for some minutes, is killed, and is judged
 	@$(BIN)/python examples/learn_demo.py
 
 demo-blender: system-blender $(VENV)/.base ## three of Blender's operators ported to the browser, with real Blender as the judge
 	@$(BIN)/python examples/blender_demo.py
 
-e2e: demo-blender system-test system-long $(VENV)/.dev ## what is too large for every change: the demonstration with Blender, the long tests
+e2e: demo-learn demo-blender system-test system-long $(VENV)/.dev ## what is too large for every change: a real model and real Blender at work, the long tests
 	@$(BIN)/python -m pytest -m long
 
 learn: system-demo $(VENV)/.learn ## a student that goes on learning until you stop it, in demo/student
