@@ -13,9 +13,9 @@ from longwatch.sandbox import SANDBOXES, Sandbox
 Make = Callable[[str], Sandbox]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def ready(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], engines.Ready]]:
-    """Start an engine when it is first asked for."""
+    """Start an engine when it is first asked for; it ends with the module, since others count what lives."""
     begun: dict[str, engines.Ready] = {}
     with contextlib.ExitStack() as stack:
 

@@ -257,12 +257,14 @@ def test_make_alone_says_what_it_can_do() -> None:
         "bench",
         "docs",
         "clean",
+        "demo-migrate",
+        "demo-learn",
         "demo-blender",
         "e2e",
     }
 
 
-@pytest.mark.parametrize("fails", ["check", "test", "demo", ""])
+@pytest.mark.parametrize("fails", ["check", "test", "demo-migrate", ""])
 def test_the_pipeline_fails_with_any_of_its_parts_and_says_how_the_tests_ended(
     tmp_path: Path, fails: str
 ) -> None:
@@ -271,7 +273,7 @@ def test_the_pipeline_fails_with_any_of_its_parts_and_says_how_the_tests_ended(
     closing = "===== 3 passed, 1 skipped in 75.12s (0:01:15) ====="
     targets = (
         f"{name}:\n\t@echo '{closing}'; {'false' if name == fails else 'true'}\n"
-        for name in ("check", "test", "demo")
+        for name in ("check", "test", "demo-migrate")
     )
     (tmp_path / "Makefile").write_text("".join(targets))
 
@@ -280,4 +282,4 @@ def test_the_pipeline_fails_with_any_of_its_parts_and_says_how_the_tests_ended(
     good = not fails
     assert (done.returncode == 0) is good
     assert done.stdout.endswith(f"== result\n{closing}\n") is good
-    assert ("== make demo" in done.stdout) is (fails in {"", "demo"})
+    assert ("== make demo" in done.stdout) is (fails in {"", "demo-migrate"})

@@ -181,8 +181,8 @@ def test_a_proof_is_kept_until_the_toolchain_changes(place, asked, champion, stu
     look(place, asked, champion)
     look(place, asked, champion)
     assert len(proofs) == 1
-    monkeypatch.setattr(running, "identity", lambda _: "another toolchain")
-    monkeypatch.setattr(examining, "identity", lambda _: "another toolchain")
+    monkeypatch.setattr(running, "identity", lambda *_: "another toolchain")
+    monkeypatch.setattr(examining, "identity", lambda *_: "another toolchain")
     assert not look(place, asked, champion).reused
     assert len(proofs) == 2
 

@@ -35,7 +35,9 @@ def test_languages_stand_side_by_side_and_one_that_is_not_installed_is_void(tmp_
     asked, champion = benchmark(COUNT), adapter_in(place)
     bash, go = in_one_file(Language.BASH), in_one_file(Language.GO)
     monkeypatch.setattr(running, "chosen", lambda *_: (asked, bash, go))
-    monkeypatch.setattr(scripts, "missing", lambda one: ("/usr/bin/go",) if one is Language.GO else ())
+    monkeypatch.setattr(
+        scripts, "missing", lambda one, _where: ("/usr/bin/go",) if one is Language.GO else ()
+    )
     right = {"base": names(asked, 0), champion: {*names(asked, 0, 1), "bash-0", "bash-2"}}
     student = ByHeart((*asked.tasks, *bash.tasks, *go.tasks), right).install(monkeypatch)
     outcome = perform(work_in(place, champion), step_of(champion), place)

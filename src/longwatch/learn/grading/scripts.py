@@ -45,13 +45,14 @@ def wanted(language: Language) -> tuple[str, ...]:
     return (*(f"{BIN}/{program}" for program in runtime.programs), *runtime.files)
 
 
-_EVERYTHING = tuple(dict.fromkeys(path for language in RUNTIMES for path in wanted(language)))
+def _everything() -> tuple[str, ...]:
+    return tuple(dict.fromkeys(path for language in RUNTIMES for path in wanted(language)))
 
 
 def missing(language: Language, where: Sandboxing = HERE) -> tuple[str, ...]:
     """Return what a language needs and this machine, or the image, does not have."""
     # Asked about all languages at once: to look into an image, a container is started.
-    lacking = place.lacking(where, _EVERYTHING)
+    lacking = place.lacking(where, _everything())
     return tuple(path for path in wanted(language) if path in lacking)
 
 
