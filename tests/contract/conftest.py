@@ -21,8 +21,8 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], 
 
         def ready(kind: str) -> engines.Ready:
             if kind not in begun:
-                folder = tmp_path_factory.mktemp(kind) / "engine"
-                start = engines.podman(folder) if kind == "podman" else engines.stand_in(folder, kind)
+                real = kind == "podman"
+                start = engines.podman() if real else engines.stand_in(tmp_path_factory.mktemp(kind), kind)
                 begun[kind] = stack.enter_context(start)
             return begun[kind]
 

@@ -12,8 +12,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.long, pytest.mark.timeout(900)]
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[engines.Ready]:
-    with engines.podman(tmp_path / "engine") as ready:
+def engine() -> Iterator[engines.Ready]:
+    with engines.podman() as ready:
         yield ready
 
 

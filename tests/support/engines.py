@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -90,8 +91,17 @@ def stand_in(folder: Path, name: str) -> Iterator[Ready]:
 
 
 @contextlib.contextmanager
-def podman(folder: Path) -> Iterator[Ready]:
-    """Use podman itself if it runs containers here, and the stand-in if it does not."""
+def podman() -> Iterator[Ready]:
+    """Use podman itself if it runs containers here, and the stand-in if it does not.
+
+    In a folder with a short name: podman waits twenty seconds for each container whose sockets have names too long for it.
+    """
+    with tempfile.TemporaryDirectory(prefix="lw-") as folder, _podman_in(Path(folder)) as ready:
+        yield ready
+
+
+@contextlib.contextmanager
+def _podman_in(folder: Path) -> Iterator[Ready]:
     found = _real(folder)
     if found is None:
         with stand_in(folder, "podman") as ready:
