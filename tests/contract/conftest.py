@@ -21,6 +21,7 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], 
 
         def ready(kind: str) -> engines.Ready:
             if kind not in begun:
+                engines.forget()
                 real = kind == "podman"
                 start = engines.podman() if real else engines.stand_in(tmp_path_factory.mktemp(kind), kind)
                 begun[kind] = stack.enter_context(start)

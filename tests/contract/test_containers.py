@@ -179,13 +179,10 @@ def test_what_runs_is_the_image_that_was_looked_at(container: Container, work: P
 
 @pytest.fixture
 def asked(container: Container) -> Iterator[Container]:
-    """An engine that is asked anew; what it said before is remembered in one process."""
-    caches = (engine._podman, engine._docker, engine._image)
-    for cache in caches:
-        cache.cache_clear()
+    """An engine that is asked anew."""
+    engines.forget()
     yield container
-    for cache in caches:
-        cache.cache_clear()
+    engines.forget()
 
 
 @pytest.mark.guarantee("K38")

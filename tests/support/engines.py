@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from longwatch.sandbox import engine
 from longwatch.sandbox.container import Container
 from tests.support import engine_service
 
@@ -66,6 +67,12 @@ class Ready(msgspec.Struct, frozen=True):
     def sandbox(self) -> Container:
         """Return the sandbox; `environment` must stand in the process."""
         return Container(self.name, self.image, self.user)
+
+
+def forget() -> None:
+    """Let engines be asked anew: what they said is remembered in one process, and was said of another storage."""
+    for asked in (engine._podman, engine._docker, engine._image):
+        asked.cache_clear()
 
 
 @contextlib.contextmanager
