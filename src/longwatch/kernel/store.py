@@ -22,7 +22,6 @@ from longwatch.kernel.journal import Event, Note
 from longwatch.kernel.lifecycle import Lifecycle
 from longwatch.kernel.line import Outcome, Progress
 from longwatch.kernel.request import Request
-from longwatch.kernel.search import EVENTS
 from longwatch.kernel.timing import Span
 
 
@@ -173,7 +172,7 @@ class Store:
     def events(self, *, after: int = 0, limit: int = -1) -> Iterator[Event]:
         """Yield events in order."""
         with self._translated():
-            rows = self._sql.execute(f"{EVENTS} WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit))
+            rows = self._sql.execute(f"{search.EVENTS} WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit))
             yield from map(journal.event, rows)
 
     def told(self, kinds: Iterable[str], *, before: str = "") -> Iterator[Event]:
@@ -195,7 +194,7 @@ class Store:
             self._sql.execute("BEGIN")
             try:
                 count, head = self._sql.execute("SELECT seq, head FROM state").fetchone()
-                rows = self._sql.execute(f"{EVENTS} ORDER BY seq")
+                rows = self._sql.execute(f"{search.EVENTS} ORDER BY seq")
                 return journal.broken(rows, count=count, head=head)
             finally:
                 self._sql.execute("COMMIT")
@@ -203,7 +202,7 @@ class Store:
     def heads(self) -> frozenset[str]:
         """Return the hashes, in hexadecimal, of all events in the unbroken part of the log."""
         with self._translated():
-            rows = self._sql.execute(f"{EVENTS} ORDER BY seq")
+            rows = self._sql.execute(f"{search.EVENTS} ORDER BY seq")
             return frozenset(head.hex() for head in journal.unbroken(rows))
 
     def steps(self) -> tuple[PastStep, ...]:

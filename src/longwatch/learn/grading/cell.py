@@ -70,8 +70,12 @@ class Cell:
     ) -> None:
         self._cookie = new_cookie()
         self._contained = contained(where)
-        build = _in_container if self._contained else _in_bubblewrap
-        self._process = _start(build(argv, bounds, seed, script, where, self._cookie), self._cookie)
+        words = (
+            _in_container(argv, bounds, seed, script, where)
+            if self._contained
+            else _in_bubblewrap(argv, bounds, seed, script, self._cookie)
+        )
+        self._process = _start(words, self._cookie)
         assert self._process.stdin is not None and self._process.stdout is not None  # noqa: S101, PT018 - for mypy
         self._frames = Frames(
             self._process.stdout.fileno(),
@@ -190,7 +194,7 @@ class Cell:
 
 
 def _in_bubblewrap(
-    argv: tuple[str, ...], bounds: Bounds, seed: int, script: Script | None, _: Sandboxing, cookie: str
+    argv: tuple[str, ...], bounds: Bounds, seed: int, script: Script | None, cookie: str
 ) -> tuple[str, ...]:
     # By the cookie a supervisor, or we, find what is inside without its launcher. It is no secret.
     marked = ("--setenv", COOKIE_VARIABLE, cookie, "--")
@@ -199,7 +203,7 @@ def _in_bubblewrap(
 
 
 def _in_container(
-    argv: tuple[str, ...], bounds: Bounds, seed: int, script: Script | None, where: Sandboxing, _: str
+    argv: tuple[str, ...], bounds: Bounds, seed: int, script: Script | None, where: Sandboxing
 ) -> tuple[str, ...]:
     hidden, more = ((), {}) if script is None else (script.hidden, script.environment)
     try:
