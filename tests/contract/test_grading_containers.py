@@ -112,7 +112,7 @@ def test_an_engine_that_fails_is_our_own_trouble(standing_in: Sandboxing) -> Non
 
 @pytest.mark.guarantee("L15", "L23")
 def test_the_image_is_part_of_what_a_verdict_is_kept_by(where: Sandboxing) -> None:
-    image = sandbox_of(where.kind, where.image).toolchain()
+    image = sandbox_of(where).toolchain()
     assert identity([Language.PYTHON], where) != identity([Language.PYTHON], HERE)
     other = Sandboxing(where.kind, image)
     assert identity([Language.PYTHON], where) == identity([Language.PYTHON], other)

@@ -41,9 +41,7 @@ def prove(watch: Watch, settings: LearnSettings) -> None:
     problems = [finding for finding in findings(settings, watch.root) if finding.standing is Standing.WRONG]
     if problems:
         raise ConfigError("; ".join(f"{one.name}: {one.text} ({one.mend})" for one in problems))
-    proof.prove(
-        sandbox_of(settings.sandbox.kind, settings.sandbox.image), watch.hidden / "sandbox-proof.json"
-    )
+    proof.prove(sandbox_of(settings.where), watch.hidden / "sandbox-proof.json")
 
 
 def findings(settings: LearnSettings, root: Path) -> Iterator[Finding]:

@@ -85,7 +85,7 @@ def bench_of(place: Place, programs: Sequence[str]) -> Bench:
     own = ((place.repository / name) if (place.repository / name).is_file() else name for name in programs)
     shared = tuple(place.repository / name for name in settings.share if (place.repository / name).exists())
     needed = (*own, *(folder / "bin" / "python" for folder in shared if (folder / "pyvenv.cfg").is_file()))
-    sandbox = sandbox_of(settings.kind, settings.image)
+    sandbox = sandbox_of(place.settings.where)
     sandbox.tidy()
     names = tuple(str(name) for name in needed)
     tools = toolchain_of(sandbox) or find(names, os.environ.get("PATH", ""))

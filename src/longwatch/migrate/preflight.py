@@ -32,7 +32,7 @@ def prove(watch: Watch, settings: MigrateSettings) -> None:
     place = Place(watch, settings)
     refuse(watch.config, problems(place))
     SigningKey.load(watch.keys)
-    proof.prove(sandbox_of(settings.sandbox.kind, settings.sandbox.image), watch.hidden / PROOF)
+    proof.prove(sandbox_of(settings.where), watch.hidden / PROOF)
 
 
 def problems(place: Place) -> Iterator[Problem]:

@@ -16,6 +16,7 @@ from longwatch.migrate import profiles
 from longwatch.migrate.names import bad_branch, bad_name, bad_path, bad_pattern, bad_remote
 from longwatch.migrate.profiles import Extension, Profile, QueueSettings
 from longwatch.sandbox import choice
+from longwatch.sandbox.choice import Sandboxing
 
 KIND = "migrate"
 FILE = "longwatch.toml"
@@ -203,6 +204,11 @@ class MigrateSettings(KernelSettings, frozen=True, kw_only=True, forbid_unknown_
     publish: Publish = Publish()
     profile: Extension = Extension()
     queue: QueueSettings = QueueSettings()
+
+    @property
+    def where(self) -> Sandboxing:
+        """Where the worker and the checks run."""
+        return Sandboxing(self.sandbox.kind, self.sandbox.image)
 
     def policy_in_force(self) -> Profile:
         """Return the profile with all that this file adds to it.

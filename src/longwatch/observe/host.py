@@ -132,7 +132,7 @@ def _said(*argv: str) -> str:
 
 
 def _sandbox(chosen: Sandboxing) -> Iterator[Finding]:
-    name, sandbox = chosen.kind, sandbox_of(chosen.kind, chosen.image)
+    name, sandbox = chosen.kind, sandbox_of(chosen)
     if not sandbox.confines:
         text = f"sandbox.kind is {name}: nothing protects this machine and your files from the worker"
         yield note("sandbox", text, 'use "bubblewrap" where it can be installed')

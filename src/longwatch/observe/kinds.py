@@ -110,7 +110,7 @@ class _Migrate:
 
     @property
     def sandbox(self) -> Sandboxing:
-        return Sandboxing(self.settings.sandbox.kind, self.settings.sandbox.image)
+        return self.settings.where
 
     @property
     def commits(self) -> bool:
@@ -183,7 +183,7 @@ class _Learn:
 
     @property
     def sandbox(self) -> Sandboxing:
-        return Sandboxing(self.settings.sandbox.kind, self.settings.sandbox.image)
+        return self.settings.where
 
     @property
     def commits(self) -> bool:

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Callable, Mapping
 
 from longwatch.sandbox.bubblewrap import Bubblewrap
-from longwatch.sandbox.choice import ENGINES
+from longwatch.sandbox.choice import ENGINES, Sandboxing
 from longwatch.sandbox.none import NoSandbox
 from longwatch.sandbox.plan import Plan, Sandbox
 
@@ -25,6 +25,7 @@ SANDBOXES: Mapping[str, Callable[..., Sandbox]] = {
 """By the name that `[sandbox] kind` gives. Those of `ENGINES` take the image."""
 
 
-def sandbox_of(kind: str, image: str = "") -> Sandbox:
-    """Return the sandbox of this kind; the image counts where the kind has one."""
-    return SANDBOXES[kind](image) if kind in ENGINES else SANDBOXES[kind]()
+def sandbox_of(chosen: Sandboxing) -> Sandbox:
+    """Return the sandbox that was chosen; the image counts where the kind has one."""
+    make = SANDBOXES[chosen.kind]
+    return make(chosen.image) if chosen.kind in ENGINES else make()

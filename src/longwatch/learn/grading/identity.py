@@ -17,6 +17,7 @@ from longwatch.learn.grading.scripts import BIN, wanted
 from longwatch.learn.tasks import Language
 from longwatch.sandbox import sandbox_of
 from longwatch.sandbox.choice import Sandboxing
+from longwatch.sandbox.engine import look
 
 _VERSION_S = 20.0
 
@@ -32,8 +33,7 @@ def programs(languages: Iterable[Language], where: Sandboxing = HERE) -> dict[st
     A launcher's digest says nothing of a library behind it; its version does. An image's digest says all of it.
     """
     if contained(where):
-        sandbox = sandbox_of(where.kind, where.image)
-        return {"image": sandbox.toolchain(), where.kind: sandbox.foundation()[2]}
+        return {"image": sandbox_of(where).toolchain(), where.kind: look(where.kind).version}
     chosen = sorted(set(languages))
     paths = {path for language in chosen for path in wanted(language)} | {shutil.which("bwrap") or "bwrap"}
     found = {path: _program(Path(path).resolve()) for path in sorted(paths)}

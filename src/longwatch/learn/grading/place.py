@@ -43,7 +43,7 @@ def container(
         processes=_PROCESSES,
         hidden=tuple(map(Path, hidden)),
     )
-    return sandbox_of(where.kind, where.image).wrap(argv, plan)
+    return sandbox_of(where).wrap(argv, plan)
 
 
 def words(where: Sandboxing, argv: tuple[str, ...]) -> tuple[str, ...]:
@@ -77,4 +77,4 @@ def _lacking(where: Sandboxing, paths: tuple[str, ...]) -> tuple[str, ...]:
 
 def tidy(where: Sandboxing) -> None:
     """Take away what ended graders left."""
-    sandbox_of(where.kind, where.image).tidy()
+    sandbox_of(where).tidy()

@@ -83,11 +83,11 @@ def _subjects(git: Git, candidate: Candidate) -> tuple[Descriptor, ...]:
 
 def _tools(place: Place) -> Iterator[Descriptor]:
     """The image that brought the programs, where a container ran them."""
-    settings = place.settings.sandbox
-    found = sandbox_of(settings.kind, settings.image).toolchain()
+    where = place.settings.where
+    found = sandbox_of(where).toolchain()
     if found:
         digest_of = DigestSet(sha256=digest(found.removeprefix("sha256:")))
-        yield Descriptor(name=f"image: {settings.image}", digest=digest_of)
+        yield Descriptor(name=f"image: {where.image}", digest=digest_of)
 
 
 def _bound(what: str, one: Bound) -> Descriptor:
