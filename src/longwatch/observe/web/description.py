@@ -30,15 +30,16 @@ def document() -> dict[str, Any]:
     """Return the OpenAPI document."""
     types = [*(answer for _, answer, _ in _READ.values()), Wish, Asked, Problem]
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
+    *answers, wished, answered, _ = schemas
     # Its own description is a manual of the library that encodes it.
     components["Struct"] = {"type": "object", "description": _DETAILS}
     paths = {
         path: {"get": _operation(path, told, schema, query)}
-        for (path, (told, _, query)), schema in zip(_READ.items(), schemas, strict=False)
+        for (path, (told, _, query)), schema in zip(_READ.items(), answers, strict=True)
     }
     paths[f"{_WATCH}/stream"] = {"get": _operation(f"{_WATCH}/stream", _STREAM, None, ("after",))}
-    wish = {"content": {"application/json": {"schema": schemas[-3]}}, "required": True}
-    asked = _operation(f"{_WATCH}/requests", _REQUESTS, schemas[-2], ())
+    wish = {"content": {"application/json": {"schema": wished}}, "required": True}
+    asked = _operation(f"{_WATCH}/requests", _REQUESTS, answered, ())
     paths[f"{_WATCH}/requests"] = {"post": {**asked, "requestBody": wish}}
     return {
         "openapi": "3.1.0",
